@@ -19,7 +19,7 @@ use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
 use crate::questions::idle::leave_out;
 use crate::questions::kinds::OwnRules;
-use crate::questions::runs::{Run, reduce};
+use crate::questions::runs::{By, Run, reduce};
 use crate::questions::tally::Tally;
 
 /// Which recordings are compared, and how they are read.
@@ -235,7 +235,7 @@ fn part(
     let functions = Functions::of(profile, &OwnRules::default());
     let tally = Tally::of(profile, &functions, event);
     let facts = Facts::of(profile, &tally, None);
-    let run = reduce(profile, &functions, &tally, facts, &[]);
+    let run = reduce(profile, &functions, &tally, facts, (&[], By::Credited));
     let mut paths = of(profile, event, Naming::Whole);
     flame::clean(&mut paths, profile, &functions);
     (paths, run)

@@ -55,12 +55,17 @@ impl Question for Comparing {
         doubt(&sides, &comparison, diag);
         let hint = match by {
             By::Credited => "; --by self compares all functions, --own says what is mine",
-            By::Own => "",
+            By::Own | By::Package | By::Activity => "",
         };
         // An empty table would look like "nothing changed".
         require(comparison.tested > 0, || {
             format!(
-                "no function is large enough to be compared (half a per cent, ten samples a run){hint}"
+                "no {} is large enough to be compared (half a per cent, ten samples a run){hint}",
+                if by.is_of_functions() {
+                    "function"
+                } else {
+                    by.word()
+                }
             )
         })?;
         Ok(Compared {
@@ -84,7 +89,7 @@ impl Comparing {
         groups: &[RegexSet],
         diag: &Diagnostics,
     ) -> Result<Sides, AskError> {
-        let reading = Reading::of(request, groups, diag);
+        let reading = Reading::of(request, (groups, self.method.by), diag);
         let mut sides = reading.read(&self.base, &self.new)?;
         if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
             let text = "--paired: as many new recordings as of the base";
@@ -92,7 +97,7 @@ impl Comparing {
         }
         require_comparable(&sides, diag)?;
         if !sides.base.is_empty() {
-            reading.look_up(&mut sides, self.method.by);
+            reading.look_up(&mut sides);
         }
         Ok(sides)
     }

@@ -10,7 +10,8 @@ use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, Column, PercentType, Plan, Selection};
 use crate::diagnostics::Diagnostics;
 use crate::flame::{
-    self, Comparison, Findings, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
+    self, Comparison, Findings, Flame, Limit, Look, Naming, Paths, Roots, SeriesId, Shape, Weights,
+    prune,
 };
 use crate::ids::IndexVec;
 use crate::needs::Needs;
@@ -18,7 +19,11 @@ use crate::output::caption::{Caption, grouped, plural};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, Drawing, SvgOptions};
 use crate::profile::{EventId, Profile};
+use crate::questions::facts::Facts;
+use crate::questions::functions::Functions as Known;
 use crate::questions::idle::leave_out;
+use crate::questions::summary::labels;
+use crate::questions::tally::Tally;
 use crate::unit::Unit;
 
 /// A picture of stacks.
@@ -36,8 +41,21 @@ pub struct Flamegraph {
     pub more: Vec<PathBuf>,
     /// How a difference is shown.
     pub comparison: Comparison,
+    /// How frames are shown.
+    pub look: FrameLook,
     /// Folders with sources, where the code of the hottest functions is wanted too.
     pub code: Option<Vec<PathBuf>>,
+}
+
+/// How frames are shown. Differences have clean names and all frames.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FrameLook {
+    /// Names as the runtime has them, which tell tiers apart.
+    pub tiers: bool,
+    /// All frames of runtimes around packages, where code was made at run time.
+    pub with_runtime: bool,
+    /// Frames that recur are one where what this limit keeps is higher than so many rows.
+    pub highest: Option<(usize, Limit)>,
 }
 
 /// A picture that can be drawn.
@@ -65,9 +83,7 @@ impl Question for Flamegraph {
     type Answer = Picture;
 
     fn needs(&self) -> Needs {
-        flame::NEEDS
-            | Needs::CODE.only_if(self.code.is_some())
-            | Needs::KINDS.only_if(!self.base.is_empty())
+        flame::NEEDS | Needs::CODE.only_if(self.code.is_some())
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Picture, AskError> {
@@ -156,14 +172,8 @@ fn flame(
     let view = &request.view;
     let threads = request.load.reading.threads;
     if view.base.is_empty() {
-        let naming = if view.is_page {
-            Naming::Whole
-        } else {
-            Naming::Folded
-        };
-        let only = (!view.is_page).then_some(event);
-        let paths = view.paths(profile, only, naming, threads);
-        return Ok((flame::plant(paths, threads), None));
+        caption.of_program(&program(profile, event));
+        return Ok((readable(request, (profile, event)), None));
     }
     let sides = Sides {
         base: &view.base,
@@ -182,6 +192,50 @@ fn flame(
     Ok((flame, Some(findings)))
 }
 
+/// The process of most weight.
+fn program(profile: &Profile, event: EventId) -> String {
+    let tally = Tally {
+        event,
+        ..Tally::default()
+    };
+    Facts::of(profile, &tally, None).process()
+}
+
+/// The tree of one recording, as the request wants its frames shown.
+fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)) -> Flame {
+    let view = &request.view;
+    let naming = if view.is_page {
+        Naming::Whole
+    } else {
+        Naming::Folded
+    };
+    let only = (!view.is_page).then_some(event);
+    let threads = request.load.reading.threads;
+    let options = view.options(only, naming, threads);
+    let functions = Known::of(profile, &request.own);
+    let labels = (!view.look.tiers).then(|| labels(&functions, false));
+    let makes_code = functions.producers.iter().any(|of| of.is_known());
+    let look = Look {
+        functions: &functions,
+        labels: labels.as_deref(),
+        folds_runtime: makes_code && !view.look.with_runtime,
+        folds_runs: false,
+    };
+    let tree = |look| flame::plant(flame::paths_as(profile, &options, Some(look)), threads);
+    let flame = tree(look);
+    let is_too_high = |(rows, limit)| {
+        let weights = run_weights(&flame, event, 0);
+        flame.depth(&weights, prune(&flame, &weights, limit).least) > rows
+    };
+    if view.look.highest.is_some_and(is_too_high) {
+        return tree(Look {
+            folds_runs: true,
+            ..look
+        });
+    }
+    flame
+}
+
 impl Flamegraph {
     fn paths(
         &self,
@@ -190,16 +244,19 @@ impl Flamegraph {
         naming: Naming,
         threads: usize,
     ) -> Paths {
+        flame::paths(profile, &self.options(event, naming, threads))
+    }
+
+    fn options(&self, event: Option<EventId>, naming: Naming, threads: usize) -> flame::Options {
         let is_whole = self.base.is_empty();
-        let options = flame::Options {
+        flame::Options {
             roots: self.roots,
             event,
             reverse: self.reverse && is_whole && naming == Naming::Folded,
             naming,
             by_thread: is_whole && self.is_page,
             threads,
-        };
-        flame::paths(profile, &options)
+        }
     }
 }
 

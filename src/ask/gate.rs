@@ -160,6 +160,7 @@ impl Gated {
                 full_names: self.of.full_names,
             }),
             idle: diff::idle_line(base, new),
+            filters: &self.common.filters,
             facts: facts
                 .chain(new.iter().map(|run| (&run.facts, "new")))
                 .collect(),

@@ -41,12 +41,11 @@ pub(super) fn narrow(
     let mut lines = filter(profile, filters, own)?;
     let summary = &profile[event];
     require(summary.samples > summary.filtered_samples, || {
-        format!(
-            "{}: no sample of {} is left by {}",
-            profile.recording.path,
-            summary.name,
-            filters.texts().join(" ")
-        )
+        let (path, name) = (&profile.recording.path, &summary.name);
+        match filters.texts().join(" ") {
+            given if given.is_empty() => format!("{path}: all samples of {name} are of guests"),
+            given => format!("{path}: no sample of {name} is left by {given}"),
+        }
     })?;
     Ok(Narrowed {
         event,

@@ -12,9 +12,10 @@ use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
 use crate::output::{peek, stdio};
+use crate::profile::Profile;
 use crate::questions;
 use crate::questions::facts::Facts;
-use crate::questions::functions::Functions;
+use crate::questions::functions::{FunctionId, Functions};
 use crate::questions::peek::{Block, block, matches};
 use crate::questions::summary::labels;
 use crate::questions::tally::{Count, Tally};
@@ -30,8 +31,8 @@ pub struct Peek {
     pub full_names: bool,
 }
 
-/// Functions for which callers and callees are looked up at most.
-const MOST: usize = 200;
+/// Functions that are looked at closer at most.
+pub(super) const MOST: usize = 200;
 
 /// Who called it, and whom it called.
 pub struct Peeked {
@@ -66,13 +67,7 @@ impl Question for Peek {
             filter,
             ..
         } = asked;
-        let found = matches(&profile, &functions, &tally, &labels, &view.function);
-        let found = found.map_err(AskError::Request)?;
-        require(!found.is_empty(), || {
-            let path = &profile.recording.path;
-            let near = nearest(&view.function, &functions, &tally, &labels);
-            format!("{path}: no function '{}'{near}", view.function)
-        })?;
+        let found = named(&profile, (&functions, &labels), &tally, &view.function)?;
         let first = found.iter().take(MOST);
         let blocks =
             first.map(|id| block(&profile, (&functions, &labels), &tally, *id, view.depth));
@@ -106,6 +101,23 @@ impl Question for Peek {
             },
         })
     }
+}
+
+/// The functions that a word names, the heaviest first: one at least.
+pub(super) fn named(
+    profile: &Profile,
+    (functions, labels): (&Functions, &[String]),
+    tally: &Tally,
+    word: &str,
+) -> Result<Vec<FunctionId>, AskError> {
+    let found = matches(profile, functions, tally, labels, word);
+    let found = found.map_err(AskError::Request)?;
+    require(!found.is_empty(), || {
+        let path = &profile.recording.path;
+        let near = nearest(word, functions, tally, labels);
+        format!("{path}: no function '{word}'{near}")
+    })?;
+    Ok(found)
 }
 
 /// Functions with samples whose names are like one that there is not.

@@ -28,6 +28,7 @@ pub(super) struct Reading<'r> {
     own: &'r OwnRules,
     limits: Limits,
     groups: &'r [RegexSet],
+    by: By,
     diag: &'r Diagnostics,
 }
 
@@ -48,7 +49,7 @@ impl<'r> Reading<'r> {
     /// As a request says; `groups` of functions are counted besides.
     pub(super) fn of<Q: Question>(
         request: &'r Request<Q>,
-        groups: &'r [RegexSet],
+        (groups, by): (&'r [RegexSet], By),
         diag: &'r Diagnostics,
     ) -> Self {
         Self {
@@ -59,6 +60,7 @@ impl<'r> Reading<'r> {
             own: &request.own,
             limits: request.limits,
             groups,
+            by,
             diag,
         }
     }
@@ -102,7 +104,11 @@ impl<'r> Reading<'r> {
 
     /// Looks up functions that only one side has samples of in the files of the other side's first recording, if that can be
     /// read again.
-    pub(super) fn look_up(&self, sides: &mut Sides, by: By) {
+    pub(super) fn look_up(&self, sides: &mut Sides) {
+        let by = self.by;
+        if !by.is_of_functions() {
+            return;
+        }
         let (of_new, of_base) = without_partner(&sides.base, &sides.new, by);
         for (runs, wanted) in [(&mut sides.base, of_new), (&mut sides.new, of_base)] {
             let missing = Missing::new(wanted);
@@ -136,7 +142,13 @@ impl<'r> Reading<'r> {
             facts,
             ..
         } = asked;
-        Ok(reduce(&profile, &functions, &tally, facts, self.groups))
+        Ok(reduce(
+            &profile,
+            &functions,
+            &tally,
+            facts,
+            (self.groups, self.by),
+        ))
     }
 }
 

@@ -10,9 +10,10 @@ use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
 use crate::output::{stdio, summary};
+use crate::profile::Facet;
 use crate::questions;
 use crate::questions::edges::Edges;
-use crate::questions::payers::{Payers, Spending};
+use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
 
 /// Where the weight goes.
@@ -26,7 +27,7 @@ pub struct Summary {
     pub edges: bool,
     /// The only table that is shown, if not all are.
     pub by: Option<summary::By>,
-    /// The table that CSV shows: self, own, foreign, packages or activities.
+    /// The table that CSV shows: self, own, foreign, packages, activities, processes, cgroups or lines.
     pub table: String,
 }
 
@@ -51,7 +52,12 @@ impl Question for Summary {
     type Answer = Summarised;
 
     fn needs(&self) -> Needs {
+        let by_line = self.by == Some(summary::By::Line);
+        let by_cgroup = self.by == Some(summary::By::Cgroup);
         questions::NEEDS
+            | Needs::OPTIMISED
+            | Needs::LINES.only_if(by_line)
+            | Facet::Cgroup.needs().only_if(by_cgroup)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
@@ -83,7 +89,7 @@ impl Question for Summary {
         let options = summary::PageOptions {
             lines: 0,
             full_names: view.full_names,
-            quality: stdio::quality_line(&profile),
+            trust: stdio::trust_line(&profile),
             filters: filter,
             by: view.by,
         };
@@ -92,7 +98,12 @@ impl Question for Summary {
             small: view.small,
         };
         let payers = Payers::new(&profile, &functions);
-        let spending = Spending::of(&profile, &tally, payers);
+        let grouping = match view.by {
+            Some(summary::By::Process) => Grouping::Processes,
+            Some(summary::By::Cgroup) => Grouping::Cgroups,
+            _ => Grouping::Programs,
+        };
+        let spending = Spending::of(&profile, &tally, payers, grouping);
         let counted = (tally, spending);
         let summary = question::Summary::of(&profile, functions, counted, facts, wanted);
         forget_large(profile);

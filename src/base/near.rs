@@ -1,12 +1,14 @@
 //! Names that are like one that is not there: for who mistyped it.
 //!
-//! Only what is worth a look is suggested: a name that contains the word, or one that at most half of the word's letters make
-//! another. Three names that have nothing in common with it would be taken for what there is.
+//! Only what is worth a look is suggested: a name that contains the word, one that two other letters make of it, or one that
+//! shares a word with it. Three names that have nothing in common with it would be taken for what there is.
 
 use std::cmp::Reverse;
 
 /// How many names are suggested.
 const MOST: usize = 3;
+/// Letters that somebody mistypes in a name.
+const SLIPS: usize = 2;
 /// Only the beginnings of long names are compared.
 const LETTERS: usize = 64;
 
@@ -51,7 +53,17 @@ pub fn distance(wanted: &str, name: &str) -> Option<usize> {
     let letters = wanted.chars().take(LETTERS).count();
     let parts = [Some(name.as_str()), last].into_iter().flatten();
     let changes = parts.map(|part| changes(&wanted, part)).min()?;
-    (2 * changes <= letters).then_some(changes)
+    if changes <= SLIPS && 2 * changes <= letters {
+        return Some(changes);
+    }
+    let has_word = |word: &str| words(&wanted).any(|of| of == word);
+    words(&name).any(has_word).then_some(SLIPS + 1)
+}
+
+/// The words of a name that are long enough to tell something.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= 4)
 }
 
 /// Letters to add, remove or replace.

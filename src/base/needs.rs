@@ -50,6 +50,8 @@ bitflags::bitflags! {
         const KINDS = 1 << 19;
         /// What debug information says of source files, for proofs.
         const CLAIMS = 1 << 20;
+        /// For which packages a runtime made optimised code.
+        const OPTIMISED = 1 << 21;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

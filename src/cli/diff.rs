@@ -45,7 +45,7 @@ pub struct DiffArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct MethodArgs {
-    /// Compare what own functions pay for, or what all functions take themselves
+    /// Compare what own functions pay for, what all functions take themselves, what packages pay for, or what is done
     #[arg(long = "by", value_enum, value_name = "WHAT", default_value_t = By::Credited)]
     by: By,
 
@@ -64,15 +64,17 @@ pub struct MethodArgs {
 
 impl ValueEnum for By {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Credited, Self::Own]
+        &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (word, help) = match self {
-            Self::Credited => ("credited", "Own functions by what is credited to them"),
-            Self::Own => ("self", "All functions by self"),
+        let help = match self {
+            Self::Credited => "Own functions by what is credited to them",
+            Self::Own => "All functions by self",
+            Self::Package => "Packages by what they pay for",
+            Self::Activity => "What is done: GC, parsing, locks",
         };
-        Some(PossibleValue::new(word).help(help))
+        Some(PossibleValue::new(self.word()).help(help))
     }
 }
 

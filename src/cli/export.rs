@@ -64,11 +64,11 @@ pub struct ExportArgs {
     #[arg(long, visible_alias = "per-cpu-threads")]
     per_cpu: bool,
 
-    /// pprof: labels of samples, of process, pid, thread, tid, cpu, event; or none
+    /// pprof: labels of samples, of process, pid, thread, tid, cpu, event, package, activity; or none
     #[arg(
         long,
         value_name = "LIST",
-        default_value = "process,pid,thread,tid",
+        default_value = "process,pid,thread,tid,package,activity",
         value_parser = parse_labels
     )]
     labels: Labels,

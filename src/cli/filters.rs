@@ -5,7 +5,7 @@ use regex::{Regex, RegexSet};
 
 use crate::load::LoadOptions;
 use crate::profile::SampleFilter;
-use crate::questions::filter::{Filters, Parent, Tag};
+use crate::questions::filter::{Filters, Parent, Patterns, Tag};
 use crate::time_spec::{TimeSpec, parse_cpus};
 
 /// Which samples are looked at, by perf's options.
@@ -281,11 +281,11 @@ impl StackFilterArgs {
         Ok(Filters {
             samples,
             parent: None,
-            focus: regexes("--focus", &focus)?,
-            ignore: regexes("--ignore", &ignore)?,
-            hide: regexes("--hide", &self.hide)?,
-            show: regexes("--show", &self.show)?,
-            show_from: regexes("--show-from", &self.show_from)?,
+            focus: patterns(&focus),
+            ignore: patterns(&ignore),
+            hide: patterns(&self.hide),
+            show: patterns(&self.show),
+            show_from: patterns(&self.show_from),
             tag_focus: tags("--tagfocus", &tag_focus)?,
             tag_ignore: tags("--tagignore", &tag_ignore)?,
         })
@@ -297,6 +297,11 @@ fn is_paid(text: &str) -> bool {
     ["package=", "activity="]
         .iter()
         .any(|key| text.starts_with(key))
+}
+
+/// What names are searched for; nothing if the option was not given.
+fn patterns(texts: &[String]) -> Option<Patterns> {
+    (!texts.is_empty()).then(|| Patterns::of(texts))
 }
 
 /// Compiled expressions of an option; nothing if it was not given.

@@ -9,6 +9,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::annotate::source_roots;
+use super::browser::{Browser, temporary};
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::named::Named;
@@ -18,8 +19,8 @@ use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{Flamegraph, Request};
-use crate::flame::{Comparison, Limit, Roots, Shape};
+use crate::ask::{Flamegraph, FrameLook, Request};
+use crate::flame::{ColorBy, Comparison, Limit, Roots, Shape};
 use crate::input::open_named;
 use crate::output::html::PageOptions;
 use crate::output::svg::{self, BackgroundColor, Palette, SvgOptions};
@@ -30,6 +31,7 @@ use crate::output::text::harmless;
 #[command(after_help = "Examples:
   pjit flamegraph
   pjit flamegraph perf.data -o node.html
+  pjit flamegraph --open
   pjit flamegraph --event cycles --icicle --percent-limit 0.5 -o - > flame.svg
   pjit flamegraph --diff before/perf.data after/perf.data -o change.html
   pjit flamegraph --diff a1.data --diff a2.data --diff a3.data --to b1.data b2.data b3.data -o change.svg
@@ -52,6 +54,10 @@ pub struct FlamegraphArgs {
     /// File to write, .svg or .html, `-` for standard output (default: standard output, flamegraph.svg on a terminal)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Show the page in the browser ($BROWSER, else the desktop's); without -o it is a temporary file
+    #[arg(long)]
+    open: bool,
 
     #[command(flatten)]
     replace: ReplaceArgs,
@@ -76,9 +82,13 @@ pub struct FlamegraphArgs {
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
-    /// Draw the root on top
-    #[arg(long, visible_alias = "icicle")]
+    /// Draw the root on top (default: where the SVG is taller than a screen)
+    #[arg(long, visible_alias = "icicle", overrides_with = "upright")]
     inverted: bool,
+
+    /// Draw the root below, however tall the SVG is
+    #[arg(long, overrides_with = "inverted")]
+    upright: bool,
 
     /// Draw callers above callees: what one function costs, whoever calls it
     #[arg(long)]
@@ -101,11 +111,45 @@ pub struct FlamegraphArgs {
     subtitle: Option<String>,
 
     #[command(flatten)]
+    frames: FrameArgs,
+
+    #[command(flatten)]
     filters: MarkedFilterArgs,
 
     /// Options that the page does without.
     #[command(flatten)]
     look: LookArgs,
+}
+
+/// What frames stand for, and what their colours tell.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Frames")]
+struct FrameArgs {
+    /// What colours tell: package, activity or kind of code (default: package if there are several)
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "diff")]
+    color_by: Option<ColorBy>,
+
+    /// Tell the tiers of a function apart, by the names that the runtime gives them
+    #[arg(long, conflicts_with = "diff")]
+    tiers: bool,
+
+    /// Show all frames around packages; of a recording with JIT code they are one frame: runtime
+    #[arg(long, conflicts_with = "diff")]
+    with_runtime: bool,
+
+    /// Show all frames of deep recursion; in an SVG that is taller than a screen they are one: … 40 frames
+    #[arg(long, conflicts_with = "diff")]
+    with_recursion: bool,
+}
+
+impl ValueEnum for ColorBy {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Package, Self::Activity, Self::Kind]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()))
+    }
 }
 
 /// How two runs are shown.
@@ -206,7 +250,17 @@ const FRAMES: usize = 5000;
 
 impl Verb for FlamegraphArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let target = Target::of(self.output.as_deref(), self.format, self.input.force)?;
+        let browser = self.open.then(Browser::find).transpose()?;
+        let mut target = match (&browser, &self.output) {
+            (Some(_), None) => Target {
+                path: None,
+                format: self.format.unwrap_or(Format::Html),
+            },
+            _ => Target::of(self.output.as_deref(), self.format, self.input.force)?,
+        };
+        if self.open && self.output.is_some() && target.path.is_none() {
+            return Err(wrong_usage("--open shows a file, not standard output"));
+        }
         if let Some(option) = self.look.first().filter(|_| target.format == Format::Html) {
             return Err(wrong_usage(format!(
                 "{option} is for SVG; the page holds all frames and has its own look"
@@ -234,6 +288,12 @@ impl Verb for FlamegraphArgs {
             .request(new, target.format, context.environment)
             .map_err(wrong_usage)?;
         let svg = self.svg_options()?;
+        if self.open && target.path.is_none() {
+            target.path = Some(temporary(match target.format {
+                Format::Svg => "flamegraph.svg",
+                Format::Html => "flamegraph.html",
+            })?);
+        }
         let mut out =
             Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
         let picture = answered(&request, context.diag)?;
@@ -245,6 +305,9 @@ impl Verb for FlamegraphArgs {
         if let Some(path) = target.path {
             let line = format!("{}: {closing}", path.display());
             writeln!(std::io::stderr(), "{}", harmless(&line))?;
+            if let Some(browser) = browser {
+                browser.show(&path)?;
+            }
         }
         leave(picture);
         Ok(ExitCode::SUCCESS)
@@ -323,11 +386,17 @@ impl FlamegraphArgs {
             colors: look.colors,
             background: look.bgcolors,
             hash: look.hash,
-            inverted: self.inverted,
+            inverted: self.direction(),
+            color_by: self.frames.color_by,
             count_name: look.countname.clone(),
             palette_map,
             ..SvgOptions::default()
         })
+    }
+
+    /// Whether the root is on top, if anybody said so.
+    fn direction(&self) -> Option<bool> {
+        (self.inverted || self.upright).then_some(self.inverted)
     }
 
     fn page_options(&self) -> PageOptions {
@@ -335,8 +404,19 @@ impl FlamegraphArgs {
             title: self.title.clone(),
             subtitle: self.subtitle.clone(),
             inverted: self.inverted,
+            color_by: self.frames.color_by,
             reverse: self.reverse,
             ..PageOptions::default()
+        }
+    }
+
+    fn frame_look(&self, format: Format) -> FrameLook {
+        let rows = svg::rows_of_screen(self.look.height.map(|height| height as usize));
+        let folds = format == Format::Svg && !self.frames.with_recursion;
+        FrameLook {
+            tiers: self.frames.tiers,
+            with_runtime: self.frames.with_runtime,
+            highest: folds.then(|| (rows, self.look.limit())),
         }
     }
 
@@ -361,6 +441,7 @@ impl FlamegraphArgs {
             base: self.diff.clone(),
             more: new.get(1..).unwrap_or_default().to_vec(),
             comparison: self.comparison.get(),
+            look: self.frame_look(format),
             code: self.source.then(|| self.source_root.clone()),
         };
         Ok(Request {

@@ -12,7 +12,8 @@ use super::verb::{Context, Verb};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   pjit guide
-  pjit guide compare")]
+  pjit guide compare
+  pjit guide schema > pjit.schema.json")]
 pub struct GuideArgs {
     /// Only this part
     #[arg(value_enum, value_name = "PART")]
@@ -27,6 +28,8 @@ enum Part {
     Read,
     /// How to compare versions
     Compare,
+    /// What the keys of JSON mean, as a JSON schema
+    Schema,
 }
 
 const HEAD: &str = "# pjit: where CPU time goes, from `perf record` to an answer\n\n";
@@ -37,9 +40,17 @@ const PARTS: [(Part, &str); 3] = [
     (Part::Compare, include_str!("../../docs/guide/compare.md")),
 ];
 
+/// For programs, and so not a part of what is printed for people.
+const SCHEMA: &str = include_str!("../../docs/schema/pjit-2.schema.json");
+
 impl Verb for GuideArgs {
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
         let mut out = Output::open(None);
+        if self.part == Some(Part::Schema) {
+            out.write_all(SCHEMA.as_bytes())?;
+            out.finish()?;
+            return Ok(ExitCode::SUCCESS);
+        }
         if self.part.is_none() {
             out.write_all(HEAD.as_bytes())?;
         }

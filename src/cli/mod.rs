@@ -1,6 +1,7 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
 pub mod annotate;
+mod browser;
 mod bundle;
 pub mod callgraph;
 pub mod check;
@@ -16,6 +17,7 @@ pub mod input;
 pub mod jitdump;
 mod lazy;
 mod less;
+pub mod list;
 mod man;
 mod named;
 mod parcel;
@@ -90,10 +92,12 @@ pub enum Command {
     /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
     /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
     Jitdump(Lazy<jitdump::JitdumpArgs>),
-    /// Tell where the CPU goes on one page: kinds, libraries, hot functions, own code and what it pays for
+    /// Tell where the time goes on one page: who pays, own functions, what is done, what to type next
     Summary(Lazy<summary::SummaryArgs>),
     /// Show who calls a function, and what it calls
     Peek(Lazy<peek::PeekArgs>),
+    /// Show which source lines of a function weigh how much, alone and with what they call
+    List(Lazy<list::ListArgs>),
     /// Tell what changed between recordings, and whether it is noise
     Diff(Lazy<diff::DiffArgs>),
     /// Pass or fail new recordings by rules: growth, budgets, nothing new above
@@ -125,6 +129,7 @@ impl Command {
             Self::Jitdump(args) => &**args,
             Self::Summary(args) => &**args,
             Self::Peek(args) => &**args,
+            Self::List(args) => &**args,
             Self::Diff(args) => &**args,
             Self::Gate(args) => &**args,
             Self::Guide(args) => &**args,
@@ -311,6 +316,7 @@ mod tests {
             "bundle -i a b",
             "export -o x.csv -i a b",
             "peek main -i a b",
+            "list main -i a b",
         ] {
             let words = format!("pjit {line}");
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();

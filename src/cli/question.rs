@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use regex::Regex;
 
 use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
@@ -18,7 +19,7 @@ use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
 use crate::output::answer::{self, Answer, Format};
 use crate::questions::budget::Budget;
-use crate::questions::kinds::OwnRules;
+use crate::questions::kinds::{Corrections, OwnRules};
 
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]
@@ -53,6 +54,8 @@ impl QuestionArgs {
         view: Q,
     ) -> Result<Request<Q>, String> {
         self.weight.apply(&mut load, input.force, false);
+        // A question is about what was recorded: about bytes where allocators were.
+        load.weight.infers = self.event.is_none() && !self.weight.is_given();
         let filters = self.filters.apply(&mut load)?;
         Ok(Request {
             event: self.event.clone(),
@@ -75,6 +78,14 @@ pub struct OwnArgs {
     /// What is not mine, though it would be (repeatable)
     #[arg(long = "not-own", value_name = "REGEX")]
     not_own: Vec<String>,
+
+    /// A package of yours: functions, files or objects that match belong to it, whatever the rules say (repeatable)
+    #[arg(long = "package", value_name = "NAME=REGEX")]
+    packages: Vec<String>,
+
+    /// The same for what functions do (repeatable)
+    #[arg(long = "activity", value_name = "NAME=REGEX")]
+    activities: Vec<String>,
 }
 
 impl OwnArgs {
@@ -86,8 +97,28 @@ impl OwnArgs {
         Ok(OwnRules {
             own: regexes("--own", &self.own)?,
             not_own: regexes("--not-own", &self.not_own)?,
+            corrections: Corrections {
+                packages: named("--package", &self.packages)?,
+                activities: named("--activity", &self.activities)?
+                    .into_iter()
+                    // Names of activities live as long as the program, as all but these do anyway.
+                    .map(|(name, regex)| (&*name.leak(), regex))
+                    .collect(),
+            },
         })
     }
+}
+
+/// Names with what they stand for.
+fn named(option: &str, texts: &[String]) -> Result<Vec<(String, Regex)>, String> {
+    let one = |text: &String| {
+        let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+        let (name, pattern) = parts.ok_or_else(|| format!("{option}: NAME=REGEX, not '{text}'"))?;
+        regexes(option, &[pattern.to_owned()])?;
+        let regex = Regex::new(pattern).map_err(|error| format!("{option}: {error}"))?;
+        Ok((name.to_owned(), regex))
+    };
+    texts.iter().map(one).collect()
 }
 
 /// How much is printed, and how.
@@ -98,7 +129,7 @@ pub struct PrintArgs {
     #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub format: Format,
 
-    /// How much may be printed: N lines, or Nc characters (default: 60 lines); the rest becomes one row
+    /// How much may be printed: N lines, or Nc characters (default: 45 lines, JSON 60 rows); what is left out is one row
     #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
     pub budget: Option<Budget>,
 

@@ -42,12 +42,17 @@ pub struct SummaryArgs {
     #[command(flatten)]
     print: PrintArgs,
 
-    /// One table alone, with all of its rows that there is room for: package, activity or own
+    /// One table alone, with all of its rows that there is room for: package, activity, own, process, cgroup or line
     #[arg(long = "by", value_enum, value_name = "WHAT")]
     by: Option<By>,
 
     /// Table to print as CSV: self, own, foreign, packages or activities (default: own, or what --by says)
-    #[arg(long = "table", value_name = "TABLE", value_parser = ["self", "own", "foreign", "packages", "activities"])]
+    #[arg(
+        long = "table",
+        value_name = "TABLE",
+        value_parser = ["self", "own", "foreign", "packages", "activities"],
+        conflicts_with = "by"
+    )]
     table: Option<String>,
 
     /// All edges between functions, too, in JSON
@@ -69,6 +74,9 @@ impl Verb for SummaryArgs {
                 let table = match self.by {
                     Some(By::Package) => "packages",
                     Some(By::Activity) => "activities",
+                    Some(By::Process) => "processes",
+                    Some(By::Cgroup) => "cgroups",
+                    Some(By::Line) => "lines",
                     Some(By::Own) | None => "own",
                 };
                 table.to_owned()
@@ -86,7 +94,14 @@ impl Verb for SummaryArgs {
 
 impl ValueEnum for By {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Package, Self::Activity, Self::Own]
+        &[
+            Self::Package,
+            Self::Activity,
+            Self::Own,
+            Self::Process,
+            Self::Cgroup,
+            Self::Line,
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -94,6 +109,9 @@ impl ValueEnum for By {
             Self::Package => "package",
             Self::Activity => "activity",
             Self::Own => "own",
+            Self::Process => "process",
+            Self::Cgroup => "cgroup",
+            Self::Line => "line",
         }))
     }
 }

@@ -41,15 +41,25 @@ impl WeightArgs {
     /// Asks for the weight. `force` also shows what is known to be wrong; `shows_states` ends stacks with what threads
     /// were doing.
     pub fn apply(&self, load: &mut LoadOptions, force: bool, shows_states: bool) {
-        let Some(given) = &self.weight else { return };
+        let Some(given) = &self.weight else {
+            load.weight.trims = !self.no_trim;
+            return;
+        };
         load.weight = Options {
             spec: given.spec.clone(),
             text: given.text.clone(),
+            infers: false,
             force,
             trims: !self.no_trim,
             shows_states: shows_states && given.spec == Spec::Wall,
             tells_pairs: false,
         };
+    }
+
+    /// Whether a weight was asked for, be it the one that samples have.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.weight.is_some()
     }
 
     /// What was asked for.

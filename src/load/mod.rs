@@ -29,12 +29,13 @@ pub use together::{Together, together};
 pub use whereabouts::{Whereabouts, whereabouts};
 
 use crate::diagnostics::Diagnostics;
+use crate::find::SourcePaths;
 use crate::input::{Ledger, Origin, Store, data_number};
 use crate::perfdata::{NoField, OpenError};
 use crate::profile::Profile;
 use crate::session::listing::Listing;
 use crate::weigh::WeighError;
-use assembly::Assembly;
+use assembly::{Assembly, Sources};
 use bundle::Plan;
 use check::{Evidence, Stages};
 use reading::{read, read_from};
@@ -124,6 +125,31 @@ pub fn annotate(
         assembly::list(&material(stages, options), filtered, request, choose)
     };
     read(options, diag, Some(look))
+}
+
+/// The same for `pjit list`: an answer that is made of the whole recording and what it says about its own quality, and the texts
+/// of the sources that the answer names.
+///
+/// # Errors
+/// As [`load`].
+///
+/// # Panics
+/// Never: who looks is asked once.
+pub fn load_with_sources<T>(
+    options: &LoadOptions,
+    paths: &SourcePaths,
+    diag: &Diagnostics,
+    ask: impl FnOnce(Profile, &Evidence) -> (T, Vec<String>),
+) -> Result<(T, Sources), LoadError> {
+    let gather = look_at_quality(options);
+    let look = |stages: &Stages<'_, '_>, profile: &mut Profile| {
+        let evidence = gather(stages, profile);
+        let (answer, names) = ask(std::mem::take(profile), &evidence);
+        let sources = Sources::find(names, paths, stages.answers, diag);
+        Some((answer, sources))
+    };
+    let (_, seen) = read(options, diag, Some(look))?;
+    Ok(seen.expect("who looks is asked once"))
 }
 
 /// What listings of code are made of.

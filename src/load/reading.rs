@@ -65,18 +65,38 @@ pub(super) fn read_in<'a, T: Default>(
     let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
     let fields = fields(&recording, options)?;
-    let reading = Reading {
-        recording: &recording,
-        store,
-        together,
-        options,
-        needs: settled(options, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
-        fields,
-        diag,
+    let mut look = look;
+    let run = |options: &LoadOptions, clock, look: &mut _| {
+        let reading = Reading {
+            recording: &recording,
+            store,
+            together,
+            options,
+            needs: settled(options, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
+            fields: fields.clone(),
+            diag,
+        };
+        reading.run(clock, look)
     };
-    let made = reading.run(clock, look);
+    let inferred = inferred(options, &recording);
+    let mut made = run(inferred.as_ref().unwrap_or(options), clock, &mut look);
+    if inferred.is_some() && matches!(made, Err(LoadError::Weight(_))) {
+        // Nobody asked for what cannot be told.
+        made = run(options, StageClock::start(), &mut look);
+    }
     tell_refused(store, diag);
     made
+}
+
+/// The options with the weight that the recording's events are about, where no weight was asked for.
+fn inferred(options: &LoadOptions, recording: &Recording<'_>) -> Option<LoadOptions> {
+    let weight = &options.weight;
+    let asks = !weight.spec.is_default() || !weight.infers;
+    let (spec, text) = if asks { None } else { weigh::infer(recording) }?;
+    let mut inferred = options.clone();
+    inferred.weight.spec = spec;
+    text.clone_into(&mut inferred.weight.text);
+    Some(inferred)
 }
 
 /// Reads the recording's history alone, and lets `look` see it. Kernel symbols and files are read when they are asked for.
@@ -210,7 +230,7 @@ impl<'a> Reading<'_, 'a> {
     fn run<T: Default>(
         self,
         mut clock: StageClock,
-        look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
+        look: &mut Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
     ) -> Result<(Profile, T), LoadError> {
         let (mut dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
         if let Some(together) = self.together {
@@ -234,7 +254,7 @@ impl<'a> Reading<'_, 'a> {
             let stacks = self.stacks(history);
             clock.lap("stacks");
             let diag = self.diag;
-            let made = self.profile(history, weighing, stacks, &mut clock, look);
+            let made = self.profile(history, weighing, stacks, &mut clock, look.take());
             clock.lap("table");
             diag.note(clock.summary());
             Ok(made)

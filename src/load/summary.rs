@@ -25,8 +25,9 @@ pub(super) fn events_of(
             name: event.name.clone(),
             samples,
             period,
-            filtered_samples: 0,
-            filtered_period: 0,
+            // They have no rows either, and shares are those of everything.
+            filtered_samples: samples,
+            filtered_period: period,
             leader: event.leader,
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),

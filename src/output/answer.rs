@@ -86,7 +86,7 @@ impl<P: Paged> Answer for P {
     }
 }
 
-/// Writes an answer. Without a budget pages have 45 lines, and tables and documents everything.
+/// Writes an answer. Without a budget pages have 45 lines, documents 60 rows, and tables everything.
 ///
 /// # Errors
 /// When `out` cannot be written, or the smallest answer is larger than the budget.
@@ -100,7 +100,10 @@ pub fn write(
         Format::Text => out.write_all(&answer.text(budget.unwrap_or_default())?),
         Format::Markdown => out.write_all(&answer.markdown(budget.unwrap_or_default())?),
         Format::Csv => csv::write(&answer.rows(), budget, out),
-        Format::Json => json::write(&|rows| answer.json(rows), budget, out),
+        Format::Json => {
+            let budget = budget.unwrap_or(Budget::Lines(Budget::ROWS));
+            json::write(&|rows| answer.json(rows), Some(budget), out)
+        }
     }
 }
 

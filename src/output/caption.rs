@@ -11,6 +11,8 @@ use super::stdio::quality_line;
 pub struct Caption {
     /// What was recorded: the command line, or the recording's name.
     pub recorded: String,
+    /// The program, of one recording.
+    pub program: Option<String>,
     /// Event, samples and total.
     pub shown: String,
     /// What is worth knowing of that.
@@ -36,6 +38,7 @@ impl Caption {
         let others = others.filter(|(at, other)| *at != event && other.samples > 0);
         Self {
             recorded: recorded(profile),
+            program: None,
             shown: format!("{}, {total}{}", counted(summary), filtered(summary)),
             said: Vec::new(),
             others: others
@@ -44,6 +47,24 @@ impl Caption {
             quality: shown(&quality_line(profile)).into_owned(),
             differences: Vec::new(),
         }
+    }
+
+    /// The title of a picture.
+    #[must_use]
+    pub fn title(&self, most: usize) -> String {
+        let subject = self.program.as_ref().unwrap_or(&self.recorded);
+        format!("Flame graph: {}", shortened(subject, most))
+    }
+
+    /// The command that was recorded, if it is not the title.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        self.program.as_ref().map(|_| self.recorded.as_str())
+    }
+
+    /// Says which program it is of.
+    pub fn of_program(&mut self, program: &str) {
+        self.program = Some(shown(program).into_owned());
     }
 
     /// Says that it is a difference of these runs.

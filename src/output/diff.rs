@@ -126,6 +126,8 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
     let by = match diff.by {
         By::Credited => "credited to own functions",
         By::Own => "by self",
+        By::Package => "by package",
+        By::Activity => "by activity",
     };
     let event = diff.facts().map_or("", |facts| facts.event.as_str());
     let unit = if diff.is_time() { " s" } else { "" };
@@ -267,7 +269,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
                 "unit": event.map_or("count", Facts::unit),
             },
             "filters": common.filters,
-            "by": match diff.by { By::Credited => "credited", By::Own => "self" },
+            "by": diff.by.word(),
             "runs": {"base": comparison.runs.0, "new": comparison.runs.1, "paired": comparison.is_paired},
             "factor": json::number(comparison.factor),
             "factor_explained": comparison.is_explained(),

@@ -25,6 +25,8 @@ pub struct Gate<'r> {
     pub facts: Vec<(&'r Facts, &'static str)>,
     /// What was left out because it was the idle task's.
     pub idle: Option<String>,
+    /// Filters as they were given.
+    pub filters: &'r [String],
 }
 
 /// Writes the lines for people.
@@ -52,11 +54,13 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
         out,
         "# pjit gate: {base} run{plural} of base, {new} of new{grown}"
     )?;
-    if let Some(idle) = &gate.idle {
-        writeln!(out, "# {}", harmless(idle))?;
+    let said = [gate.idle.clone(), filter(gate)];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    for line in &said {
+        writeln!(out, "# {}", harmless(line))?;
     }
     // The heading, the last line and the one for what is left out.
-    let lines = lines.saturating_sub(usize::from(gate.idle.is_some()));
+    let lines = lines.saturating_sub(said.len());
     let shown = if gate.lines.len() + 2 <= lines {
         gate.lines.len()
     } else {
@@ -86,6 +90,11 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
         Some(why) => writeln!(out, "undecided: {}", harmless(&why)),
         None => writeln!(out, "{}", gate.outcome.word()),
     }
+}
+
+/// What the rules were asked of, if not of all samples.
+fn filter(gate: &Gate<'_>) -> Option<String> {
+    (!gate.filters.is_empty()).then(|| format!("Filter: {}", gate.filters.join(" ")))
 }
 
 /// What failed, then what is undecided, and so on; of equals in the order of the rules.
@@ -141,6 +150,9 @@ const CHARACTERS: usize = 60_000;
 pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
     writeln!(text, "{}\n", verdict(gate))?;
+    if let Some(filter) = filter(gate) {
+        writeln!(text, "{}\n", markdown::line(&filter))?;
+    }
     writeln!(text, "| | rule | found |\n| --- | --- | --- |")?;
     let mut left = 0;
     for (at, line) in worst_first(gate).into_iter().enumerate() {

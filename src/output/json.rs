@@ -13,8 +13,8 @@ use crate::profile::{Profile, StackEnd};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
-use crate::questions::payers::{Activity, Payment, Spending};
-use crate::questions::summary::{Share, Summary};
+use crate::questions::payers::{Activity, Group, PayerId, Payment, Spending};
+use crate::questions::summary::{PaidLine, Share, Summary};
 use crate::questions::tally::{Count, Numbers};
 use crate::report::percent;
 use crate::runtimes::Ecosystem;
@@ -227,7 +227,10 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
         shares.iter().map(one).collect()
     };
     let order = order(summary);
-    let (shown, left) = order.split_at(rows.min(order.len()));
+    let spending = &summary.spending;
+    // Functions have what the smaller tables leave of the rows.
+    let parts = Rows::of(summary, rows);
+    let (shown, left) = order.split_at(parts.functions.min(order.len()));
     let mut answer = head("summary", &[(facts, None)]);
     extend(
         &mut answer,
@@ -236,9 +239,12 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             "quality": common.quality,
             "filters": common.filters,
             "own": {"rule": own_rule(summary.functions.basis), "no_own": share(summary.no_own.period, total)},
-            "packages": packages(&summary.spending, rows, total),
-            "nobody": nobody(&summary.spending, total),
-            "activities": activities(&summary.spending, total),
+            "order": "descending by weight",
+            "processes": processes(spending, parts.processes, total),
+            "packages": packages(spending, parts.packages, total),
+            "nobody": nobody(spending, total),
+            "activities": activities(spending, total),
+            "lines": lines(summary, parts.lines, total),
             "kinds": shares(&summary.kinds, "kind"),
             "objects": shares(&summary.objects, "object"),
             "threads": shares(&summary.threads, "comm"),
@@ -249,7 +255,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
         let all = edges(&summary.functions, all);
         extend(&mut answer, json!({"edges": all}));
     }
-    let foreign = summary.foreign.iter().take(rows).map(|row| {
+    let foreign = summary.foreign.iter().take(parts.functions).map(|row| {
         let id = |function: FunctionId| summary.functions.get(function).id();
         json!([id(row.function), id(row.payer), row.count.period])
     });
@@ -258,7 +264,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             .map(|id| part(&summary.numbers[id.index()]).period)
             .fold(0, u64::saturating_add)
     };
-    let left_out = packages_of(&summary.spending).skip(rows);
+    let left_out = packages_of(spending).skip(parts.packages);
     let left_out: Vec<u64> = left_out.map(|payment| payment.count.period).collect();
     let paid = left_out
         .iter()
@@ -267,11 +273,76 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
         &mut answer,
         json!({
             "foreign": foreign.collect::<Value>(),
-            "omitted": {"packages": left_out.len(), "paid": paid, "functions": left.len(), "self": sum(|n| n.own), "credited": sum(|n| n.credited)},
+            "omitted": {"packages": left_out.len(), "paid": paid, "processes": spending.groups.len().saturating_sub(parts.processes), "lines": summary.lines.len().saturating_sub(parts.lines), "functions": left.len(), "self": sum(|n| n.own), "credited": sum(|n| n.credited)},
             "warnings": warnings(&[facts], common),
         }),
     );
     answer
+}
+
+/// How many rows of each table there are.
+struct Rows {
+    processes: usize,
+    packages: usize,
+    lines: usize,
+    functions: usize,
+}
+
+impl Rows {
+    /// A sixth for processes, a third for packages, what lines there are of another third, and the rest for functions.
+    fn of(summary: &Summary, rows: usize) -> Self {
+        let spending = &summary.spending;
+        let processes = spending.groups.len().min(rows / 6);
+        let packages = packages_of(spending).count().min(rows / 3);
+        let lines = summary.lines.len().min(rows / 3);
+        Self {
+            processes,
+            packages,
+            lines,
+            functions: rows - processes - packages - lines,
+        }
+    }
+}
+
+/// Programs, or cgroups, with those who pay most in them.
+fn processes(spending: &Spending, rows: usize, total: u64) -> Value {
+    /// Payers that are named.
+    const MOST: usize = 3;
+    let one = |group: &Group| {
+        let payers = group.payers.iter().take(MOST).map(|(id, count)| {
+            let payer = &spending.payers[*id];
+            json!({
+                "ecosystem": payer.ecosystem.map(Ecosystem::word),
+                "name": payer.name,
+                "weight": count.period,
+            })
+        });
+        json!({
+            "name": group.name,
+            "processes": group.processes,
+            "weight": group.count.period,
+            "share": share(group.count.period, total),
+            "samples": group.count.samples,
+            "payers": payers.collect::<Value>(),
+        })
+    };
+    spending.groups.iter().take(rows).map(one).collect()
+}
+
+/// Source lines of who pays, where they were asked for.
+fn lines(summary: &Summary, rows: usize, total: u64) -> Value {
+    let one = |line: &PaidLine| {
+        json!({
+            "file": line.file,
+            "line": line.line,
+            "function": summary.functions.get(line.function).id(),
+            "package": summary.spending.payers[line.payer].name,
+            "weight": line.count.period,
+            "share": share(line.count.period, total),
+            "samples": line.count.samples,
+        })
+    };
+    summary.lines.iter().take(rows).map(one).collect()
 }
 
 /// Those who pay and are packages, the heaviest first.
@@ -313,9 +384,29 @@ fn nobody(spending: &Spending, total: u64) -> Value {
             "share": share(payment.count.period, total),
             "samples": payment.count.samples,
             "activities": doings(payment),
+            "compiled_for": compiled_for(spending, payment),
         })
     };
     rest.map(one).collect()
+}
+
+/// For whom a runtime's threads compile, by bytes of code: an estimate. Null where nothing tells.
+fn compiled_for(spending: &Spending, payment: &Payment) -> Value {
+    /// Packages that are named.
+    const MOST: usize = 10;
+    let made = &spending.compiled_for;
+    if spending.payers[payment.payer].name != "V8" || made.is_empty() {
+        return Value::Null;
+    }
+    let one = |(id, part): &(PayerId, f64)| {
+        let payer = &spending.payers[*id];
+        json!([
+            payer.ecosystem.map(Ecosystem::word),
+            payer.name,
+            number(*part)
+        ])
+    };
+    made.iter().take(MOST).map(one).collect()
 }
 
 fn activities(spending: &Spending, total: u64) -> Value {

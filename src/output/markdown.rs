@@ -40,6 +40,9 @@ pub fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     if !matches!(table.title.as_str(), "" | "#") {
         writeln!(out, "{}\n", line(&table.title))?;
     }
+    if table.columns.is_empty() {
+        return Ok(());
+    }
     let heads: Vec<&str> = table.columns.iter().map(|column| column.head).collect();
     writeln!(out, "| {} |", heads.join(" | "))?;
     let bars: Vec<&str> = table

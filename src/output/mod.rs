@@ -16,6 +16,7 @@ pub mod gzip;
 pub mod html;
 pub mod jitdump;
 pub mod json;
+pub mod list;
 pub mod markdown;
 mod names;
 pub mod page;

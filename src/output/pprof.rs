@@ -19,6 +19,9 @@ use crate::profile::{
     CommId, Entry, EventId, EventSummary, Facet, FacetsId, Frame, FrameId, ObjectId, Profile,
     Sampling, StringId, SymbolId, ThreadId,
 };
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::payers::{Paid, PaidPart, Payer};
 use crate::unit::Unit;
 
 /// What is collected before it is written.
@@ -39,22 +42,37 @@ pub enum Label {
     Cpu,
     /// Event.
     Event,
+    /// Who pays.
+    Package,
+    /// What is done.
+    Activity,
 }
 
 impl Label {
     /// All, by their names in the file and on the command line.
-    pub const NAMES: [(&'static str, Self); 6] = [
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("process", Self::Process),
         ("pid", Self::Pid),
         ("thread", Self::Thread),
         ("tid", Self::Tid),
         ("cpu", Self::Cpu),
         ("event", Self::Event),
+        ("package", Self::Package),
+        ("activity", Self::Activity),
     ];
 
     fn name(self) -> &'static str {
         let found = Self::NAMES.iter().find(|(_, label)| *label == self);
         found.map_or("", |(name, _)| name)
+    }
+
+    /// Whether it tells of the stack, not of where it was taken.
+    const fn part(self) -> Option<PaidPart> {
+        match self {
+            Self::Package => Some(PaidPart::Package),
+            Self::Activity => Some(PaidPart::Activity),
+            _ => None,
+        }
     }
 }
 
@@ -73,7 +91,12 @@ impl PprofOptions {
     pub fn needs(&self) -> Needs {
         let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
         let has_cpus = self.labels.contains(&Label::Cpu);
-        Needs::CHAINS | of_frames | Facet::Cpu.needs().only_if(has_cpus)
+        let cpus = Facet::Cpu.needs().only_if(has_cpus);
+        Needs::CHAINS | of_frames | cpus | Needs::KINDS.only_if(self.has_parts())
+    }
+
+    fn has_parts(&self) -> bool {
+        self.labels.iter().any(|label| label.part().is_some())
     }
 }
 
@@ -105,7 +128,8 @@ pub fn write(
     let mut locations = Vec::new();
     for entry in kept {
         encoder.stack(entry, &mut locations);
-        encoder.sample(entry, &locations, (entry.samples, entry.period));
+        let parts = encoder.parts(entry);
+        encoder.sample(entry, &locations, (entry.samples, entry.period), &parts);
         encoder.out.hand_over(LARGE, out)?;
     }
     encoder.rest(&rest);
@@ -171,6 +195,7 @@ struct Encoder<'p> {
     /// What labels make, encoded.
     labels: FxHashMap<Labelled, Message>,
     processes: FxHashMap<u32, String>,
+    paid: Paid,
 }
 
 /// What labels tell of a sample.
@@ -203,6 +228,11 @@ impl<'p> Encoder<'p> {
             is_inlined: profile.frames.iter().map(is_inlined).collect(),
             labels: FxHashMap::default(),
             processes: processes(profile),
+            paid: if options.has_parts() {
+                Paid::of(profile, &Functions::of(profile, &OwnRules::default()))
+            } else {
+                Paid::default()
+            },
         }
     }
 
@@ -382,7 +412,13 @@ impl<'p> Encoder<'p> {
         number
     }
 
-    fn sample(&mut self, entry: &Entry, locations: &[u64], (samples, period): (u64, u64)) {
+    fn sample(
+        &mut self,
+        entry: &Entry,
+        locations: &[u64],
+        (samples, period): (u64, u64),
+        parts: &Message,
+    ) {
         let key = (entry.thread, entry.comm, entry.facets, entry.event.0);
         if !self.labels.contains_key(&key) {
             let labels = self.encoded_labels(entry);
@@ -402,19 +438,45 @@ impl<'p> Encoder<'p> {
         if let Some(labels) = self.labels.get(&key) {
             message.0.extend_from_slice(&labels.0);
         }
+        message.0.extend_from_slice(&parts.0);
         self.out.message(2, message);
     }
 
     fn encoded_labels(&mut self, entry: &Entry) -> Message {
         let mut message = Message::default();
         for &label in &self.options.labels {
-            let Some(text) = self.label(label, entry) else {
-                continue;
+            if let Some(text) = self.label(label, entry) {
+                self.add_label(label, &text, &mut message);
+            }
+        }
+        message
+    }
+
+    fn add_label(&mut self, label: Label, text: &str, message: &mut Message) {
+        let pair = self.part.cleared();
+        pair.number(1, self.strings.id(label.name()).0.into());
+        pair.number(2, self.strings.id(&harmless(text)).0.into());
+        message.message(3, pair);
+    }
+
+    /// Labels of the entry's stack.
+    fn parts(&mut self, entry: &Entry) -> Message {
+        let mut message = Message::default();
+        for &label in &self.options.labels {
+            let Some(part) = label.part() else { continue };
+            let text = match part {
+                PaidPart::Package => {
+                    let payer = self.paid.payer(entry.stack, entry.leaf);
+                    payer.map(Payer::label)
+                }
+                PaidPart::Activity => {
+                    let activity = self.paid.activity(entry.stack, entry.leaf);
+                    activity.map(str::to_owned)
+                }
             };
-            let pair = self.part.cleared();
-            pair.number(1, self.strings.id(label.name()).0.into());
-            pair.number(2, self.strings.id(&harmless(&text)).0.into());
-            message.message(3, pair);
+            if let Some(text) = text {
+                self.add_label(label, &text, &mut message);
+            }
         }
         message
     }
@@ -434,6 +496,7 @@ impl<'p> Encoder<'p> {
                 cpu.to_string()
             }
             Label::Event => self.profile[entry.event].name.clone(),
+            Label::Package | Label::Activity => return None,
         })
     }
 
@@ -463,7 +526,9 @@ impl<'p> Encoder<'p> {
         location.message(4, &self.line);
         self.out.message(4, location);
         for (entry, samples, period) in sums {
-            self.sample(entry, &[number], (samples, period));
+            // What was left out has many payers.
+            let none = Message::default();
+            self.sample(entry, &[number], (samples, period), &none);
         }
     }
 

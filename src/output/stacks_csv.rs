@@ -12,6 +12,9 @@ use crate::parallel::write_in_parallel;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, FrameId, ObjectId, Profile, Sample, StackId, ThreadId,
 };
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::payers::Paid;
 use crate::unit::Unit;
 
 /// The columns.
@@ -30,11 +33,13 @@ const HEADING: [&str; 11] = [
 ];
 /// Those that rows of samples have besides.
 const OF_SAMPLES: [&str; 2] = ["time_ns", "cpu"];
+/// The last ones: who pays, and what is done.
+const PARTS: [&str; 2] = ["package", "activity"];
 
 /// What the rows are made of.
 #[must_use]
 pub fn needs(samples: bool) -> Needs {
-    Needs::CHAINS | Needs::SAMPLES.only_if(samples)
+    Needs::CHAINS | Needs::KINDS | Needs::SAMPLES.only_if(samples)
 }
 
 /// Writes the line of headings.
@@ -43,7 +48,7 @@ pub fn needs(samples: bool) -> Needs {
 /// When `out` cannot be written.
 pub fn write_heading(samples: bool, out: &mut dyn Write) -> io::Result<()> {
     let more = if samples { &OF_SAMPLES[..] } else { &[] };
-    let cells: Vec<&str> = HEADING.iter().chain(more).copied().collect();
+    let cells: Vec<&str> = HEADING.iter().chain(more).chain(&PARTS).copied().collect();
     write_row(&cells, out)
 }
 
@@ -64,7 +69,7 @@ pub fn write(
     let push = |(): &mut (), piece: usize, text: &mut Vec<u8>| {
         let end = rows.min((piece + 1) * PIECE);
         (piece * PIECE..end).for_each(|row| match profile.entries.get(row) {
-            Some(entry) => cells.push_entry(entry, text),
+            Some(entry) => cells.push_entry(entry, samples, text),
             None => cells.push_sample(&profile.samples[row - profile.entries.len()], samples, text),
         });
         Ok(())
@@ -90,6 +95,7 @@ struct Cells<'p> {
     frames: IndexVec<FrameId, Name>,
     /// By object.
     objects: IndexVec<ObjectId, String>,
+    paid: Paid,
 }
 
 impl<'p> Cells<'p> {
@@ -104,6 +110,7 @@ impl<'p> Cells<'p> {
         });
         let objects = profile.objects.iter();
         Self {
+            paid: Paid::of(profile, &Functions::of(profile, &OwnRules::default())),
             profile,
             recording: cell_text(&profile.recording.path),
             events: profile.events.iter().map(event_cells).collect(),
@@ -115,11 +122,14 @@ impl<'p> Cells<'p> {
         }
     }
 
-    fn push_entry(&self, entry: &Entry, text: &mut Vec<u8>) {
+    fn push_entry(&self, entry: &Entry, with_time: bool, text: &mut Vec<u8>) {
         let place = (entry.event, entry.thread, entry.comm);
         let stack = (entry.stack, entry.leaf);
         self.push(place, stack, (entry.period, entry.samples), text);
-        text.push(b'\n');
+        if with_time {
+            text.extend_from_slice(b",,");
+        }
+        self.push_parts(stack, text);
     }
 
     fn push_sample(&self, sample: &Sample, with_time: bool, text: &mut Vec<u8>) {
@@ -134,7 +144,15 @@ impl<'p> Cells<'p> {
                 text.extend_from_slice(number.to_string().as_bytes());
             }
         }
-        text.push(b'\n');
+        self.push_parts(stack, text);
+    }
+
+    /// Who pays, what is done, and the end of the row.
+    fn push_parts(&self, (stack, leaf): (StackId, FrameId), text: &mut Vec<u8>) {
+        let payer = self.paid.payer(stack, leaf);
+        let payer = payer.map_or_else(String::new, |payer| cell_text(&payer.label()));
+        let activity = cell_text(self.paid.activity(stack, leaf).unwrap_or_default());
+        text.extend_from_slice(format!(",{payer},{activity}\n").as_bytes());
     }
 
     fn push(

@@ -136,11 +136,84 @@ fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
     parts
 }
 
+/// What became of the stacks of samples, in the event's unit.
+struct Walked {
+    /// Those that the kernel or the processor recorded.
+    recorded: u64,
+    /// Those that were unwound, and those of them that reach their beginning.
+    walked: u64,
+    complete: u64,
+}
+
+impl Walked {
+    fn of(profile: &Profile) -> Self {
+        let ends = &profile.quality.stack_ends;
+        let sum = |is: &dyn Fn(&StackEnd) -> bool| {
+            let of = StackEnd::ALL.into_iter().filter(is);
+            of.map(|end| ends[end]).fold(0, u64::wrapping_add)
+        };
+        Self {
+            recorded: sum(&|end| end.is_recorded()),
+            walked: sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded()),
+            complete: sum(&|end| end.is_complete()),
+        }
+    }
+}
+
+/// What is to be said of stacks that the kernel or the processor recorded.
+fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
+    let mut parts = vec!["stacks as recorded".to_owned()];
+    // As for cut stacks: without marks, the line is what it always was.
+    let is_marked = profile.marks[StackEnd::CallerMissing].is_some();
+    for (end, what, is_told) in [
+        (
+            StackEnd::CallerMissing,
+            "without the caller of the innermost function",
+            is_marked,
+        ),
+        (
+            StackEnd::BranchesFull,
+            "cut where the processor keeps no more calls",
+            true,
+        ),
+    ] {
+        let period = profile.quality.stack_ends[end];
+        if period > 0 && is_told {
+            let share = percent(period, recorded);
+            parts.push(format!("{share:.2}% {what}"));
+        }
+    }
+    parts
+}
+
+/// The same in few words, for pages: what else there is to say are warnings.
+#[must_use]
+pub fn trust_line(profile: &Profile) -> String {
+    let quality = &profile.quality;
+    let stacks = Walked::of(profile);
+    let mut parts = Vec::new();
+    if stacks.walked > 0 {
+        let whole = percent(stacks.complete, stacks.walked);
+        parts.push(format!("{whole:.1}% of stacks whole"));
+    } else if stacks.recorded > 0 {
+        parts.extend(as_recorded(profile, stacks.recorded));
+    } else {
+        parts.push("no stacks were recorded".to_owned());
+    }
+    let named = quality.samples.saturating_sub(quality.unresolved_samples);
+    parts.push(format!("{:.1}% named", percent(named, quality.samples)));
+    parts.push(format!("{} lost", profile.recording.lost));
+    let mut line = format!("Trust: {}", parts.join(", "));
+    for weight in &quality.weights {
+        line.push_str(&format!("; {weight}"));
+    }
+    line
+}
+
 /// The line that tells how far the numbers below can be trusted.
 #[must_use]
 pub fn quality_line(profile: &Profile) -> String {
     let Quality {
-        stack_ends,
         unresolved_samples,
         samples,
         dumps,
@@ -149,21 +222,11 @@ pub fn quality_line(profile: &Profile) -> String {
         ..
     } = &profile.quality;
     let mut parts = Vec::new();
-    let sum = |is: &dyn Fn(&StackEnd) -> bool| {
-        let ends = StackEnd::ALL.into_iter().filter(is);
-        ends.map(|end| stack_ends[end]).fold(0, u64::wrapping_add)
-    };
-    let recorded = sum(&|end| end.is_recorded());
-    let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
-    let complete = [
-        StackEnd::Complete,
-        StackEnd::FiberBase,
-        StackEnd::KernelOnly,
-    ];
-    let complete = complete
-        .iter()
-        .map(|end| stack_ends[*end])
-        .fold(0, u64::wrapping_add);
+    let Walked {
+        recorded,
+        walked,
+        complete,
+    } = Walked::of(profile);
     if walked > 0 {
         parts.push(format!(
             "{:.2}% in complete stacks",
@@ -171,26 +234,7 @@ pub fn quality_line(profile: &Profile) -> String {
         ));
         parts.extend(incomplete(profile, walked));
     } else if recorded > 0 {
-        parts.push("stacks as recorded".to_owned());
-        // As for cut stacks: without marks, the line is what it always was.
-        let is_marked = profile.marks[StackEnd::CallerMissing].is_some();
-        for (end, what, is_told) in [
-            (
-                StackEnd::CallerMissing,
-                "without the caller of the innermost function",
-                is_marked,
-            ),
-            (
-                StackEnd::BranchesFull,
-                "cut where the processor keeps no more calls",
-                true,
-            ),
-        ] {
-            if stack_ends[end] > 0 && is_told {
-                let share = percent(stack_ends[end], recorded);
-                parts.push(format!("{share:.2}% {what}"));
-            }
-        }
+        parts.extend(as_recorded(profile, recorded));
     }
     parts.push(format!(
         "{:.2}% unresolved",

@@ -1,23 +1,27 @@
-//! The page of `pjit summary`: quality, kinds, hot functions, own code, who pays for foreign code.
+//! The page of `pjit summary`: how far to trust it, who pays, own functions or those that pay, what is done, what to type next.
 //!
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
 use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
 use crate::ids::Idx;
+use crate::metrics::plain_name;
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
-use crate::questions::functions::{FunctionId, UNKNOWN};
-use crate::questions::payers::{PayerId, Spending};
+use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
+use crate::questions::payers::{Group, PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
 use crate::report::percent;
-use crate::runtimes::{Ecosystem, Kind};
+use crate::runtimes::Ecosystem;
 use crate::unit::Unit;
 
 /// Longest name in a table.
 const NAME: usize = 72;
 /// A page of fewer lines has long ones.
 const FEW: usize = 24;
+/// Longest package beside a function, and longest line of the sources.
+const PACKAGE: usize = 24;
+const PLACE: usize = 40;
 /// Columns of what an own function mostly does.
 const MOSTLY: usize = 30;
 /// Longest name of those who pay.
@@ -26,7 +30,15 @@ const PAYER: usize = 34;
 const TROUBLES: usize = 5;
 
 /// Tables in the order in which they stand.
-const PLACES: [&str; 5] = ["packages", "own", "activities", "self", "foreign"];
+const PLACES: [&str; 7] = [
+    "groups",
+    "packages",
+    "own",
+    "paying",
+    "activities",
+    "lines",
+    "self",
+];
 
 /// The one table that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +49,12 @@ pub enum By {
     Activity,
     /// Own functions.
     Own,
+    /// Programs.
+    Process,
+    /// Cgroups, which containers have one each of.
+    Cgroup,
+    /// Source lines.
+    Line,
 }
 
 /// How the page is made.
@@ -46,8 +64,8 @@ pub struct PageOptions {
     pub lines: usize,
     /// Names and paths whole.
     pub full_names: bool,
-    /// The line about quality, as reports have it.
-    pub quality: String,
+    /// The line about how far numbers can be trusted.
+    pub trust: String,
     /// One line about filters, if there are any.
     pub filters: Option<String>,
     /// The only table, if one was chosen.
@@ -68,8 +86,11 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
         },
         foot: Vec::new(),
     };
-    // The last line is about what has no own frame.
-    let fixed = page.head.len() + page.parts.len() + 1;
+    // One table alone is an answer to a question of its own.
+    if options.by.is_none() {
+        page.foot = maker.next();
+    }
+    let fixed = page.head.len() + page.parts.len() + page.foot.len();
     let left = options.lines.saturating_sub(fixed);
     let tables = maker.drafts(options.by);
     // However little room there is, one row of the first table has some: with its heading, and the row for the others.
@@ -81,31 +102,20 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     });
     let wants: Vec<Want> = wants.collect();
     let given = budget::split(left, &wants);
-    let mut hidden = Vec::new();
     let mut shown = Vec::new();
     for (((table, _), want), lines) in tables.into_iter().zip(wants).zip(given) {
-        match budget::rows(lines, want, 1, table.worth) {
-            Some(rows) if table.rows > 0 => shown.push(Part::Table(maker.table(&table, rows))),
-            _ if table.rows > 0 => hidden.push(format!("{} {}", table.rows, table.what)),
-            _ => {}
+        if let (Some(rows), true) = (
+            budget::rows(lines, want, table.extra, table.worth),
+            table.rows > 0,
+        ) {
+            shown.push(Part::Table(maker.table(&table, rows)));
         }
     }
-    // Own code has its lines first. It stands behind who pays; behind all where there is next to none.
-    let total = summary.total.period;
-    let own = total.saturating_sub(summary.no_own.period);
-    let is_small = percent(own, total) < 1.0;
     shown.sort_by_key(|part| match part {
-        Part::Table(table) if table.name == "own" && is_small => PLACES.len(),
-        Part::Table(table) => PLACES
-            .iter()
-            .position(|name| *name == table.name)
-            .unwrap_or(0),
-        Part::Line { .. } => 0,
+        Part::Table(table) => PLACES.iter().position(|name| *name == table.name),
+        Part::Line { .. } => None,
     });
     page.parts.extend(shown);
-    if !matches!(options.by, Some(By::Package | By::Activity)) {
-        page.foot = maker.comments(&[maker.foot(&hidden)]);
-    }
     page
 }
 
@@ -190,28 +200,25 @@ struct Words {
     what: String,
     /// Above numbers.
     column: &'static str,
-    /// All of it.
-    whole: String,
 }
 
 impl Words {
     fn of(facts: &Facts) -> Self {
-        let words = |what: &str, column, whole: &str| Self {
+        let words = |what: &str, column| Self {
             what: what.to_owned(),
             column,
-            whole: whole.to_owned(),
         };
         match facts.weighed.map(|(unit, _)| unit) {
-            None if facts.is_clock => words("CPU", "seconds", "the CPU"),
-            None if facts.is_cpu => words("CPU", "count", "the CPU"),
-            None if facts.is_off_cpu => words("Time off CPU", "seconds", "the time"),
+            None if facts.is_clock => words("CPU", "seconds"),
+            None if facts.is_cpu => words("CPU", "count"),
+            None if facts.is_off_cpu => words("Time off CPU", "seconds"),
             // Other events happen for reasons of their own: faults and switches are no CPU.
-            None => words(&facts.event, "count", &facts.event),
-            Some(Unit::Nanoseconds) => words("Time", "seconds", "the time"),
-            Some(Unit::Bytes) => words("Bytes", "bytes", "the weight"),
-            Some(Unit::ByteSeconds) => words("", "byte-seconds", "the weight"),
-            Some(unit @ (Unit::Pages | Unit::Blocks)) => words("", unit.word(), "the weight"),
-            Some(Unit::Count | Unit::Cycles) => words("", "count", "the weight"),
+            None => words(&facts.event, "count"),
+            Some(Unit::Nanoseconds) => words("Time", "seconds"),
+            Some(Unit::Bytes) => words("Bytes", "bytes"),
+            Some(Unit::ByteSeconds) => words("", "byte-seconds"),
+            Some(unit @ (Unit::Pages | Unit::Blocks)) => words("", unit.word()),
+            Some(Unit::Count | Unit::Cycles) => words("", "count"),
         }
     }
 
@@ -262,7 +269,10 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
     let mut text = format!(
         "{}, {samples} {counted} of {}, {much}{wall}, {} thread{plural}",
         facts.process(),
-        facts.event,
+        // Who was counted is the recorder's business.
+        facts
+            .weighed
+            .map_or_else(|| plain_name(&facts.event), |_| &facts.event),
         facts.threads
     );
     if !facts.other_events.is_empty() {
@@ -280,9 +290,10 @@ fn short_seconds(ns: u64) -> String {
 
 /// A table before it is known how much of it is shown.
 struct Draft {
+    /// Lines for what is no row: the heading, and what is said of a row below it.
+    extra: usize,
     name: &'static str,
     title: &'static str,
-    what: &'static str,
     columns: Vec<Column>,
     /// Rows in all, and those that are worth showing.
     rows: usize,
@@ -294,7 +305,7 @@ impl Draft {
     fn lines(&self) -> usize {
         match self.rows {
             0 => 0,
-            rows => 1 + self.worth + usize::from(rows > self.worth),
+            rows => self.extra + self.worth + usize::from(rows > self.worth),
         }
     }
 }
@@ -311,11 +322,113 @@ impl PageMaker<'_> {
             facts: &summary.facts,
             verb: "summary",
             counts: [summary.total, summary.unfiltered],
-            quality: &self.options.quality,
+            quality: &self.options.trust,
             filter: self.options.filters.as_deref(),
             own: Some(format!("own: {}", summary.own_rule())),
         };
-        self.comments(&head.lines(self.options.lines))
+        let mut lines = head.lines(self.options.lines);
+        if self.options.by.is_none() && self.options.lines >= FEW {
+            lines.extend(self.remarks());
+        }
+        self.comments(&lines)
+    }
+
+    /// What other tools do not say: time that is spent on waiting, and on being measured.
+    fn remarks(&self) -> Vec<String> {
+        let spending = &self.summary.spending;
+        let of = |name: &str| spending.activities.iter().find(|of| of.name == name);
+        let large = |name: &str| {
+            of(name).filter(|of| percent(of.count.period, self.summary.total.period) >= 3.0)
+        };
+        let mut lines = Vec::new();
+        if let Some(spinning) = large(SPINNING) {
+            let share = self.share(spinning.count);
+            let first = spinning.payers.first();
+            let place = first.map_or_else(String::new, |(id, _)| {
+                format!(" in {}", spending.payers[*id].label())
+            });
+            let remedy = self.remedy().map_or_else(String::new, |switch| {
+                format!(": {switch} tells whether it helps")
+            });
+            lines.push(format!("{share} waits by spinning{place}{remedy}"));
+        }
+        if let Some(profiling) = large("profiling itself") {
+            let share = self.share(profiling.count);
+            lines.push(format!("{share} is the runtime's work for the profiler: without it the program is faster by that"));
+        }
+        lines
+    }
+
+    /// What tells a library to wait without spinning, if one is known for its habit.
+    fn remedy(&self) -> Option<&'static str> {
+        const SWITCHES: [(&str, &str); 4] = [
+            ("openblas", "OPENBLAS_NUM_THREADS=1"),
+            ("libgomp", "OMP_WAIT_POLICY=passive"),
+            ("libomp", "KMP_BLOCKTIME=0"),
+            ("libiomp", "KMP_BLOCKTIME=0"),
+        ];
+        let objects = &self.summary.objects;
+        let is_hit = |name: &str| objects.iter().any(|of| of.label.contains(name));
+        let known = SWITCHES.iter().find(|(name, _)| is_hit(name));
+        known.map(|(_, switch)| *switch)
+    }
+
+    /// What to type next: the lines of the function that pays most, and the samples of the package that does.
+    fn next(&self) -> Vec<String> {
+        let summary = self.summary;
+        // Other weights would have to be asked for again.
+        if summary.facts.weighed.is_some() {
+            return Vec::new();
+        }
+        let function = if self.has_own() {
+            summary.own.first().copied()
+        } else {
+            summary.paying.first().map(|paying| paying.function)
+        };
+        let path = match summary.facts.path.as_str() {
+            "perf.data" | "./perf.data" => String::new(),
+            path => format!(" -i {}", quoted(path)),
+        };
+        let mut commands = Vec::new();
+        if let Some(id) = function {
+            let label = summary.labels.get(&summary.functions, id);
+            commands.push(format!("pjit list {}{path}", quoted(label)));
+        }
+        let payments = summary.spending.payments.iter();
+        let mut packages = payments.map(|paid| &summary.spending.payers[paid.payer]);
+        let foreign = packages.find(|payer| {
+            payer
+                .ecosystem
+                .is_some_and(|ecosystem| ecosystem != Ecosystem::Own)
+        });
+        if let Some(foreign) = foreign.filter(|_| !self.has_own()) {
+            let focus = quoted(&format!("package={}", foreign.name));
+            commands.push(format!("pjit summary --focus {focus}{path}"));
+        } else {
+            commands.push(format!("pjit flamegraph{path}"));
+        }
+        // A command that was cut is none.
+        let room = COLUMNS - 2 - NEXT.len();
+        commands.retain(|command| {
+            command.chars().count() <= room && !command.contains(char::is_control)
+        });
+        let lines = commands.iter().enumerate();
+        lines
+            .map(|(at, command)| {
+                let title = if at == 0 { NEXT } else { "      " };
+                format!("{title}{command}")
+            })
+            .collect()
+    }
+
+    /// Whether own functions weigh enough to be worth a table.
+    fn has_own(&self) -> bool {
+        let functions = &self.summary.functions;
+        // Packages that are own for want of anything else are told with each function.
+        let are_packages = functions.basis == Basis::Program && !functions.producers.is_empty();
+        let total = self.summary.total.period;
+        let own = total.saturating_sub(self.summary.no_own.period);
+        !are_packages && percent(own, total) >= 1.0
     }
 
     /// Comments as lines of a page, which begin with `# `.
@@ -331,9 +444,11 @@ impl PageMaker<'_> {
     fn lines(&self) -> Vec<Part> {
         let summary = self.summary;
         let words = self.words();
-        let mut parts = vec![self.line(&words.title("kind"), &summary.kinds, Kind::COUNT)];
+        let mut parts = Vec::new();
         let is_large = |share: &&Share| percent(share.count.period, summary.total.period) >= 5.0;
-        if summary.threads.iter().filter(is_large).count() > 1 {
+        // Programs tell more than the names of their threads.
+        let has_programs = !summary.spending.groups.is_empty();
+        if !has_programs && summary.threads.iter().filter(is_large).count() > 1 {
             let weights = summary.threads.iter().map(|share| share.count.period);
             let worth = worth_showing(weights, summary.total.period).clamp(1, 6);
             parts.push(self.line(&words.title("thread"), &summary.threads, worth));
@@ -377,55 +492,104 @@ impl PageMaker<'_> {
             Some(By::Package) => vec![(self.packages(), 100)],
             Some(By::Activity) => vec![(self.activities(), 100)],
             Some(By::Own) => vec![(self.own(), 100)],
+            Some(By::Process) => vec![(self.groups("Processes"), 100)],
+            Some(By::Cgroup) => vec![(self.groups("Cgroups"), 100)],
+            Some(By::Line) => vec![(self.source_lines(), 100)],
             None => {
-                let spending = [(self.packages(), 20), (self.activities(), 20)];
+                let functions = if self.has_own() {
+                    self.own()
+                } else {
+                    self.paying()
+                };
+                let spending = [
+                    (self.groups("Processes"), 12),
+                    (self.packages(), 28),
+                    (self.activities(), 22),
+                ];
                 // One row says nothing.
                 let spending = spending.into_iter().filter(|(table, _)| table.rows > 1);
-                let others = [(self.own(), 30), (self.hot(), 20), (self.foreign(), 10)];
-                let [own, hot, foreign] = others;
-                std::iter::once(own)
+                std::iter::once((functions, 25))
                     .chain(spending)
-                    .chain([hot, foreign])
+                    .chain([(self.hot(), 13)])
                     .collect()
             }
         }
     }
 
+    fn groups(&self, title: &'static str) -> Draft {
+        let groups = &self.summary.spending.groups;
+        self.spent(
+            "groups",
+            title,
+            "paid by",
+            groups.iter().map(|group| group.count.period),
+        )
+    }
+
+    fn paying(&self) -> Draft {
+        let paying = self.summary.paying.iter();
+        Draft {
+            extra: 1,
+            name: "paying",
+            title: "Functions that pay",
+            columns: vec![
+                Column::left(""),
+                Column::right("credited"),
+                Column::right("self"),
+                Column::left("package"),
+            ],
+            rows: paying.len(),
+            worth: self.worth(paying.map(|paying| paying.credited.period)),
+        }
+    }
+
+    fn source_lines(&self) -> Draft {
+        let lines = self.summary.lines.iter();
+        Draft {
+            extra: 1,
+            name: "lines",
+            title: "Lines",
+            columns: vec![
+                Column::left(""),
+                Column::right("credited"),
+                Column::left("function"),
+                Column::left("package"),
+            ],
+            rows: lines.len(),
+            worth: self.worth(lines.map(|line| line.count.period)),
+        }
+    }
+
     fn packages(&self) -> Draft {
         let payments = &self.summary.spending.payments;
-        self.spent(
-            "packages",
-            "Who pays",
-            "payers",
-            "for",
-            payments.iter().map(|p| p.count.period),
-        )
+        Draft {
+            extra: 1 + usize::from(self.compiled_for().is_some()),
+            ..self.spent(
+                "packages",
+                "Who pays",
+                "for",
+                payments.iter().map(|p| p.count.period),
+            )
+        }
     }
 
     fn activities(&self) -> Draft {
         let activities = &self.summary.spending.activities;
         let weights = activities.iter().map(|a| a.count.period);
-        self.spent(
-            "activities",
-            "What it does",
-            "activities",
-            "paid by",
-            weights,
-        )
+        self.spent("activities", "What it does", "paid by", weights)
     }
 
     fn spent(
         &self,
         name: &'static str,
         title: &'static str,
-        what: &'static str,
         parts: &'static str,
         weights: impl ExactSizeIterator<Item = u64> + Clone,
     ) -> Draft {
         Draft {
+            extra: 1,
             name,
             title,
-            what,
             columns: vec![
                 Column::left(""),
                 Column::right("share"),
@@ -473,9 +637,9 @@ impl PageMaker<'_> {
     fn hot(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].own.period;
         Draft {
+            extra: 1,
             name: "self",
             title: "Self",
-            what: "functions by self",
             columns: vec![
                 Column::left(""),
                 Column::right(self.words().column),
@@ -490,28 +654,17 @@ impl PageMaker<'_> {
     fn own(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].credited.period;
         Draft {
+            extra: 1,
             name: "own",
-            title: "Own code",
-            what: "own functions",
+            title: "Own functions",
             columns: vec![
+                Column::left(""),
                 Column::right("credited"),
                 Column::right("self"),
-                Column::left("function"),
                 Column::left("mostly in"),
             ],
             rows: self.summary.own.len(),
             worth: self.worth(self.summary.own.iter().map(weight)),
-        }
-    }
-
-    fn foreign(&self) -> Draft {
-        Draft {
-            name: "foreign",
-            title: "Foreign code, by the own caller that pays",
-            what: "pairs of foreign code and its payer",
-            columns: vec![Column::right(""), Column::left(""), Column::left("")],
-            rows: self.summary.foreign.len(),
-            worth: self.worth(self.summary.foreign.iter().map(|row| row.count.period)),
         }
     }
 
@@ -533,6 +686,13 @@ impl PageMaker<'_> {
         }
         let cells = order.into_iter().map(|at| self.row(draft.name, at));
         let mut cells: Vec<Vec<String>> = cells.collect();
+        if draft.name == "packages"
+            && let Some(row) = self.compiled_for()
+        {
+            let names = |cells: &Vec<String>| cells[0].starts_with(COMPILERS);
+            let at = cells.iter().position(names);
+            cells.insert(at.map_or(cells.len(), |at| at + 1), row);
+        }
         if draft.rows > rows {
             cells.push(self.rest(draft.name, rows, draft.rows - rows));
         }
@@ -545,11 +705,52 @@ impl PageMaker<'_> {
         let names: &[usize] = match draft.name {
             _ if self.options.full_names => return table,
             "self" => &[2, 3],
-            "own" => &[2],
-            "foreign" => &[1, 2],
+            "own" | "paying" => &[0, 3],
+            "lines" => &[0, 2, 3],
             _ => &[],
         };
         table.fitted(COLUMNS, names)
+    }
+
+    /// For whom threads that compile do so, where they take enough of the time to ask.
+    fn compiled_for(&self) -> Option<Vec<String>> {
+        let Summary {
+            spending, total, ..
+        } = self.summary;
+        let made = &spending.compiled_for;
+        let mut payments = spending.payments.iter();
+        let compilers = payments.find(|paid| {
+            let payer = &spending.payers[paid.payer];
+            payer.ecosystem.is_none() && payer.name == "V8"
+        })?;
+        let mut doings = compilers.activities.iter();
+        let (_, compiling) = doings.find(|(name, _)| *name == "JIT compile")?;
+        if made.is_empty() || percent(compiling.period, total.period) < 5.0 {
+            return None;
+        }
+        let mut room = self.room_for_activities();
+        let mut parts: Vec<String> = Vec::new();
+        for (id, part) in made.iter().take_while(|(_, part)| *part >= 0.01) {
+            let name = cut(&spending.payers[*id].label(), 20);
+            let text = format!("{name} {:.0}%", 100.0 * part);
+            let Some(left) = room.checked_sub(text.chars().count() + 2) else {
+                break;
+            };
+            room = left;
+            parts.push(text);
+        }
+        let mut row = vec![format!("  {ESTIMATE}"), String::new(), String::new()];
+        row.push(parts.join(", "));
+        Some(row)
+    }
+
+    /// What is left of a line beside who pays.
+    fn room_for_activities(&self) -> usize {
+        let spending = &self.summary.spending;
+        let names = spending.payments.iter().take(SHOWN);
+        let names = names.map(|paid| spending.payers[paid.payer].label());
+        let estimate = (!spending.compiled_for.is_empty()).then(|| ESTIMATE.to_owned());
+        room_beside(names.chain(estimate))
     }
 
     fn row(&self, table: &str, at: usize) -> Vec<String> {
@@ -563,8 +764,7 @@ impl PageMaker<'_> {
                 let parts = parts
                     .map(|(name, count)| ((*name).to_owned(), *count))
                     .collect();
-                let names = spending.payments.iter().map(|p| payer(p.payer));
-                let room = room_beside(names.take(SHOWN));
+                let room = self.room_for_activities();
                 self.spent_row(&payer(payment.payer), payment.count, (parts, room))
             }
             "activities" => {
@@ -586,18 +786,42 @@ impl PageMaker<'_> {
                 let id = summary.own[at];
                 let numbers = &summary.numbers[id.index()];
                 let parts = [numbers.credited, numbers.own];
-                let mut cells: Vec<String> = parts.iter().map(|count| self.share(*count)).collect();
-                cells.extend([self.name(id), self.mostly(id, numbers.credited)]);
+                let mut cells = vec![format!("  {}", self.name(id))];
+                cells.extend(parts.iter().map(|count| self.share(*count)));
+                cells.push(self.mostly(id, numbers.credited));
                 cells
             }
-            _ => {
-                let row = &summary.foreign[at];
-                let share = format!("  {}", self.share(row.count));
+            "paying" => {
+                let paying = &summary.paying[at];
                 vec![
-                    share,
-                    self.cut_place(row.function, NAME),
-                    format!("<- {}", self.name(row.payer)),
+                    format!("  {}", self.name(paying.function)),
+                    self.share(paying.credited),
+                    self.share(paying.own),
+                    cut(&payer(paying.payer), PACKAGE),
                 ]
+            }
+            "lines" => {
+                let line = &summary.lines[at];
+                let file = line.file.rsplit('/').next().unwrap_or(&line.file);
+                let file = if self.options.full_names {
+                    &line.file
+                } else {
+                    file
+                };
+                vec![
+                    format!("  {}", cut(&format!("{file}:{}", line.line), PLACE)),
+                    self.share(line.count),
+                    self.name(line.function),
+                    cut(&payer(line.payer), PACKAGE),
+                ]
+            }
+            _ => {
+                let group = &spending.groups[at];
+                let parts = group.payers.iter();
+                let parts = parts.map(|(id, count)| (payer(*id), *count)).collect();
+                let names = spending.groups.iter().map(group_name);
+                let room = room_beside(names.take(SHOWN));
+                self.spent_row(&group_name(group), group.count, (parts, room))
             }
         }
     }
@@ -641,15 +865,34 @@ impl PageMaker<'_> {
                 let own = sum(summary.own[from..].iter().map(|id| numbers(id).own));
                 let shares = [credited, own].map(|count| self.share(count));
                 let [credited, own] = shares;
-                vec![credited, own, format!("+{count} functions"), String::new()]
-            }
-            _ => {
-                let rest = sum(summary.foreign[from..].iter().map(|row| row.count));
                 vec![
-                    format!("  {}", self.share(rest)),
-                    format!("+{count} more"),
+                    format!("  +{count} functions"),
+                    credited,
+                    own,
                     String::new(),
                 ]
+            }
+            "paying" => {
+                let rest = &summary.paying[from..];
+                vec![
+                    format!("  +{count} functions"),
+                    self.share(sum(rest.iter().map(|paying| paying.credited))),
+                    self.share(sum(rest.iter().map(|paying| paying.own))),
+                    String::new(),
+                ]
+            }
+            "lines" => {
+                let rest = sum(summary.lines[from..].iter().map(|line| line.count));
+                vec![
+                    format!("  +{count} lines"),
+                    self.share(rest),
+                    String::new(),
+                    String::new(),
+                ]
+            }
+            _ => {
+                let groups = &summary.spending.groups[from..];
+                spent(sum(groups.iter().map(|group| group.count)), "more")
             }
         }
     }
@@ -677,34 +920,6 @@ impl PageMaker<'_> {
             }
         }
         all
-    }
-
-    fn foot(&self, hidden: &[String]) -> String {
-        let summary = self.summary;
-        let parts: Vec<String> = summary
-            .no_own_in
-            .iter()
-            .take(3)
-            .map(|share| {
-                format!(
-                    "{} {}",
-                    cut(&share.label, 40),
-                    self.share(share.count).trim()
-                )
-            })
-            .collect();
-        let mut text = format!(
-            "{} of {} has no own frame",
-            self.share(summary.no_own).trim(),
-            self.words().whole
-        );
-        if !parts.is_empty() {
-            text.push_str(&format!(": {}", parts.join(", ")));
-        }
-        if !hidden.is_empty() {
-            text.push_str(&format!("; left out (--budget): {}", hidden.join(", ")));
-        }
-        text
     }
 
     fn share(&self, count: Count) -> String {
@@ -763,6 +978,32 @@ impl PageMaker<'_> {
     }
 }
 
+/// Below V8's threads: for whom they compile.
+const ESTIMATE: &str = "  compiled for (estimate)";
+/// The row of V8's own threads.
+const COMPILERS: &str = "  nobody: V8";
+/// In front of what to type next.
+const NEXT: &str = "Next: ";
+/// Which activity is waiting without giving the processor away.
+const SPINNING: &str = "waiting by spinning";
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// `node`, `cc1 (12 processes)`
+fn group_name(group: &Group) -> String {
+    match group.processes {
+        0 | 1 => group.name.clone(),
+        processes => format!("{} ({processes} processes)", group.name),
+    }
+}
+
 /// Rows whose names decide how wide the others are.
 const SHOWN: usize = 15;
 
@@ -807,7 +1048,7 @@ fn spending_rows(spending: &Spending, table: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// One table, self, own, foreign, packages or activities, with a heading: exact weights.
+/// One table, self, own, foreign, packages, activities, processes, cgroups or lines, with a heading: exact weights.
 #[must_use]
 pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
     let share = |count: Count| {
@@ -824,8 +1065,46 @@ pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
                 .collect::<Vec<_>>(),
         ]
     };
-    if let "packages" | "activities" = table {
-        return spending_rows(&summary.spending, table);
+    match table {
+        "packages" | "activities" => return spending_rows(&summary.spending, table),
+        "processes" | "cgroups" => {
+            let name = if table == "cgroups" {
+                "cgroup"
+            } else {
+                "program"
+            };
+            let mut rows = head(&["weight", "samples", "share", name, "processes"]);
+            rows.extend(summary.spending.groups.iter().map(|group| {
+                vec![
+                    group.count.period.to_string(),
+                    group.count.samples.to_string(),
+                    share(group.count),
+                    group.name.clone(),
+                    group.processes.to_string(),
+                ]
+            }));
+            return rows;
+        }
+        "lines" => {
+            let mut rows = head(&[
+                "weight", "samples", "share", "file", "line", "function", "object", "package",
+            ]);
+            rows.extend(summary.lines.iter().map(|line| {
+                let function = summary.functions.get(line.function);
+                vec![
+                    line.count.period.to_string(),
+                    line.count.samples.to_string(),
+                    share(line.count),
+                    line.file.clone(),
+                    line.line.to_string(),
+                    function.full_name(),
+                    function.identity.object.clone(),
+                    summary.spending.payers[line.payer].name.clone(),
+                ]
+            }));
+            return rows;
+        }
+        _ => {}
     }
     if table == "foreign" {
         let mut rows = head(&[

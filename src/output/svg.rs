@@ -12,7 +12,7 @@ use inferno::flamegraph::color::{Color, PaletteMap};
 use inferno::flamegraph::{self, Direction, TextTruncateDirection};
 
 use crate::flame::{
-    Comparison, Finding, Findings, Flame, Function, Kind, NodeId, Pruned, Shape, Weights,
+    ColorBy, Comparison, Finding, Findings, Flame, Kind, NodeId, Pruned, RUNTIME, Shape, Weights,
 };
 use crate::ids::{Idx, IndexVec, index_vec};
 
@@ -39,8 +39,10 @@ pub struct SvgOptions {
     pub background: Option<BackgroundColor>,
     /// Similar names in similar colours.
     pub hash: bool,
-    /// The root on top.
-    pub inverted: bool,
+    /// The root on top; if not given, where the picture is taller than a screen.
+    pub inverted: Option<bool>,
+    /// What colours tell, if no palette is given.
+    pub color_by: Option<ColorBy>,
     /// What is counted, instead of the event's unit.
     pub count_name: Option<String>,
     /// Colours of some names.
@@ -101,9 +103,10 @@ pub fn read_palette(mut lines: &[u8]) -> io::Result<PaletteMap> {
 pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
     let own = &drawing.weights.own;
     let all: u128 = own.iter().map(|weight| u128::from(*weight)).sum();
-    let lines = Lines::of(drawing, shift(all));
+    let marks = Marks::of(drawing, options);
+    let lines = Lines::of(drawing, marks.as_ref(), shift(all));
     let (factor, count_name) = unit(drawing, all);
-    let mut palette = palette(drawing, options);
+    let mut palette = palette(drawing, marks.as_ref(), options);
     let mut inferno = flamegraph::Options::default();
     inferno.title = title(drawing, options);
     inferno.subtitle = Some(SUBTITLE.to_owned());
@@ -136,16 +139,47 @@ pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -
         inferno.count_name.clone_from(name);
         inferno.factor = 2_f64.powi(shift(all).cast_signed()) / fixed;
     }
-    if options.inverted {
+    let rows = drawing.flame.depth(drawing.weights, drawing.pruned.least);
+    let is_tall = rows > rows_of_screen(inferno.frame_height);
+    if options.inverted.unwrap_or(is_tall) {
         inferno.direction = Direction::Inverted;
     }
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut inferno, lines.backwards(), &mut svg)?;
-    if let Some(changes) = Changes::of(drawing, options.comparison) {
-        svg = changes.told(&svg);
+    if let Some(marks) = &marks {
+        svg = marks.told(&svg);
     }
     let head = subtitle(drawing, options, inferno.font_size);
+    if drawing.other.is_none() && drawing.caption.command().is_some() {
+        svg = with_title_at(&svg, 1.35 * inferno.font_size as f64);
+    }
     write_with_subtitle(&svg, &head, out)
+}
+
+/// Moves the title up: below it is room for more lines than inferno knows of.
+fn with_title_at(svg: &[u8], y: f64) -> Vec<u8> {
+    let svg = String::from_utf8_lossy(svg);
+    let place = |text: &str| {
+        let from = text.find("<text id=\"title\"")?;
+        let from = from + text[from..].find(" y=\"")? + " y=\"".len();
+        Some((from, from + text[from..].find('"')?))
+    };
+    match place(&svg) {
+        Some((from, to)) => format!("{}{y:.2}{}", &svg[..from], &svg[to..]).into_bytes(),
+        None => svg.into_owned().into_bytes(),
+    }
+}
+
+/// Pixels of a screen's height.
+const SCREEN: usize = 900;
+/// Height of a frame, as inferno has it.
+const FRAME_HEIGHT: usize = 16;
+
+/// Rows of frames of this height that a screen has room for, beside the head.
+#[must_use]
+pub fn rows_of_screen(height: impl Into<Option<usize>>) -> usize {
+    const HEAD: usize = 100;
+    (SCREEN - HEAD) / height.into().unwrap_or(FRAME_HEIGHT).max(1)
 }
 
 /// inferno adds up 64-bit numbers, of which viewers know 53 bits: by how many powers of two weights are divided.
@@ -167,7 +201,7 @@ fn unit(drawing: &Drawing<'_>, all: u128) -> (f64, String) {
 }
 
 fn title(drawing: &Drawing<'_>, options: &SvgOptions) -> String {
-    let made = || format!("Flame graph: {}", shortened(&drawing.caption.recorded, 100));
+    let made = || drawing.caption.title(100);
     let title = options.title.clone().unwrap_or_else(made);
     crate::flame::shown(&title).into_owned()
 }
@@ -186,29 +220,18 @@ fn notes(drawing: &Drawing<'_>, options: &SvgOptions) -> String {
     notes.replace("  ", " ")
 }
 
-/// Colours of the names that kinds of code have, and of what is left out.
-fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
+/// Colours of the names that frames have, and of what is left out.
+fn palette(drawing: &Drawing<'_>, marks: Option<&Marks<'_>>, options: &SvgOptions) -> PaletteMap {
     let mut palette = PaletteMap::default();
     palette.insert(LEFT_OUT, rgb(0x00d8_d8d8));
     palette.insert("", rgb(kind_color(Kind::Comm)));
-    if let Some(changes) = Changes::of(drawing, options.comparison) {
+    if let Some(marks) = marks {
         for at in 1..drawing.flame.nodes.len() {
             if drawing.weights.total[at] >= drawing.pruned.least {
-                palette.insert(changes.word(at), changes.color(at));
+                palette.insert(marks.word(at), marks.color(at));
             }
         }
         palette.insert("", rgb(GREY));
-    } else if options.colors.is_none() {
-        for (at, node) in drawing.flame.nodes.iter().enumerate().skip(1) {
-            if drawing.weights.total[at] >= drawing.pruned.least
-                && let Some(function) = drawing.flame.functions.get(node.function)
-            {
-                let word = word(function);
-                if palette.get(&word).is_none() {
-                    palette.insert(&word, color(function));
-                }
-            }
-        }
     }
     for (name, color) in options.palette_map.iter().flat_map(PaletteMap::iter) {
         palette.insert(name, color);
@@ -216,13 +239,13 @@ fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
     palette
 }
 
-/// The colour of a kind, lighter or darker by name, so that neighbours can be told apart.
-fn color(function: &Function) -> Color {
-    let bytes = function.name.bytes();
+/// A colour, lighter or darker by name, so that neighbours can be told apart.
+fn shaded(base: u32, name: &str) -> Color {
+    let bytes = name.bytes();
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let base = rgb(kind_color(function.kind));
+    let base = rgb(base);
     let share = 1.0 - 0.16 * ((hash >> 40) as f32 / (1 << 24) as f32);
     let darker = |part: u8| (f32::from(part) * share) as u8;
     Color {
@@ -252,8 +275,8 @@ const fn rgb(color: u32) -> Color {
 
 /// The function's name in a line: inferno cuts blanks at its ends, takes `# ` at the beginning of a line for a comment and
 /// numbers at the end for counts, and the kind from what stands behind it.
-fn word(function: &Function) -> String {
-    let mut name: Cow<'_, str> = Cow::Borrowed(&function.name);
+fn word(name: &str, kind: Kind) -> String {
+    let mut name: Cow<'_, str> = Cow::Borrowed(name);
     if name.len() > LONGEST {
         name = Cow::Owned(shortened(&name, LONGEST));
     }
@@ -274,7 +297,7 @@ fn word(function: &Function) -> String {
     if word.starts_with("# ") {
         word.replace_range(1..2, "\u{a0}");
     }
-    word.push_str(match function.kind {
+    word.push_str(match kind {
         Kind::Comm | Kind::User => "",
         Kind::Kernel => "_[k]",
         Kind::Jit => "_[j]",
@@ -286,6 +309,198 @@ fn word(function: &Function) -> String {
 const GREY: u32 = 0x00e0_e0e0;
 /// No name has it: `shown` replaces it. Between two of them is the number of a node.
 const SIGN: char = '\u{fffe}';
+
+/// What is told of each node: by its colour, and by the title of its frame. In inferno's lines nodes have numbers behind their
+/// names, since one name may have several colours.
+enum Marks<'d> {
+    Changes(Changes<'d>),
+    Painted(Painted<'d>),
+}
+
+impl<'d> Marks<'d> {
+    /// Nothing where a palette of inferno's makes the colours.
+    fn of(drawing: &'d Drawing<'d>, options: &'d SvgOptions) -> Option<Self> {
+        if let Some(changes) = Changes::of(drawing, options.comparison) {
+            return Some(Self::Changes(changes));
+        }
+        options.colors.is_none().then(|| {
+            Self::Painted(Painted {
+                drawing,
+                by: color_by(drawing, options),
+                named: options.palette_map.as_ref(),
+            })
+        })
+    }
+
+    const fn drawing(&self) -> &'d Drawing<'d> {
+        match self {
+            Self::Changes(changes) => changes.drawing,
+            Self::Painted(painted) => painted.drawing,
+        }
+    }
+
+    /// The name of a node in a line: with its number.
+    fn word(&self, node: usize) -> String {
+        let flame = self.drawing().flame;
+        let name = flame.label(NodeId::from_usize(node)).unwrap_or_default();
+        // Colours tell the kind.
+        format!("{}{SIGN}{node}{SIGN}", word(&name, Kind::User))
+    }
+
+    fn color(&self, node: usize) -> Color {
+        match self {
+            Self::Changes(changes) => changes.color(node),
+            Self::Painted(painted) => painted.color(node),
+        }
+    }
+
+    /// What stands behind the weight in the title.
+    fn text(&self, node: usize) -> String {
+        match self {
+            Self::Changes(changes) => changes.text(node),
+            Self::Painted(painted) => painted.text(node),
+        }
+    }
+
+    /// The picture with names as they are, and what is told in the titles.
+    fn told(&self, svg: &[u8]) -> Vec<u8> {
+        const END: &str = "%)</title>";
+        let svg = String::from_utf8_lossy(svg);
+        let mut out = String::with_capacity(svg.len());
+        for (at, piece) in svg.split("<title>").enumerate() {
+            if at > 0 {
+                out.push_str("<title>");
+            }
+            let (title, rest) = match piece.find(END).filter(|_| at > 0) {
+                Some(end) => piece.split_at(end),
+                None => ("", piece),
+            };
+            let number = title
+                .split(SIGN)
+                .nth(1)
+                .and_then(|number| number.parse().ok());
+            let number = number.or(title.starts_with("all (").then_some(0));
+            push_without_numbers(title, &mut out);
+            let number = number.filter(|node| *node < self.drawing().flame.nodes.len());
+            let text = number.map(|node| self.text(node)).unwrap_or_default();
+            if text.is_empty() {
+                push_without_numbers(rest, &mut out);
+            } else {
+                out.push_str("%; ");
+                push_escaped(&text, &mut out);
+                out.push(')');
+                push_without_numbers(&rest[END.len() - "</title>".len()..], &mut out);
+            }
+        }
+        out.into_bytes()
+    }
+}
+
+fn color_by(drawing: &Drawing<'_>, options: &SvgOptions) -> ColorBy {
+    match options.color_by {
+        Some(by) if !drawing.flame.natures.is_empty() => by,
+        Some(_) => ColorBy::Kind,
+        None => drawing.flame.usual_colors(),
+    }
+}
+
+/// Colours of packages and of activities, the heaviest first.
+const COLORS: [u32; 8] = [
+    0x00fb_d37c,
+    0x00a9_d8f5,
+    0x008e_dcae,
+    0x00dc_bdf2,
+    0x00f4_a98c,
+    0x00f5_b3d0,
+    0x00cb_dc74,
+    0x00a8_baf3,
+];
+/// Of the others, and of what belongs to no package.
+const OTHER: u32 = 0x00e6_ddd0;
+const NONE: u32 = 0x00d5_d8e0;
+
+/// Names that colours tell, with the colours.
+fn colored(flame: &Flame, by: ColorBy) -> Vec<(&str, u32)> {
+    let names = match by {
+        ColorBy::Package => flame
+            .packages
+            .split_last()
+            .map_or(&[][..], |(_, names)| names),
+        ColorBy::Activity => &flame.activities,
+        ColorBy::Kind => {
+            let kinds = Kind::ALL[1..].iter();
+            return kinds
+                .map(|kind| (kind.label(), kind_color(*kind)))
+                .collect();
+        }
+    };
+    let mut colored: Vec<(&str, u32)> = names.iter().map(String::as_str).zip(COLORS).collect();
+    if names.len() > COLORS.len() {
+        colored.push(("others", OTHER));
+    }
+    if by == ColorBy::Package {
+        colored.extend(flame.packages.last().map(|name| (name.as_str(), NONE)));
+    }
+    colored
+}
+
+/// Whose nodes are, or what runs there, or what kind of code they are.
+struct Painted<'d> {
+    drawing: &'d Drawing<'d>,
+    by: ColorBy,
+    /// Colours that the user gave names.
+    named: Option<&'d PaletteMap>,
+}
+
+impl Painted<'_> {
+    fn color(&self, node: usize) -> Color {
+        let flame = self.drawing.flame;
+        let function = &flame.functions[flame.nodes[node].function];
+        let named = self
+            .named
+            .and_then(|named| named.get(&word(&function.name, function.kind)));
+        if let Some(color) = named {
+            return color;
+        }
+        let nature = flame
+            .natures
+            .get(NodeId::from_usize(node))
+            .copied()
+            .unwrap_or_default();
+        let numbered = |at: u16| COLORS.get(usize::from(at)).copied().unwrap_or(OTHER);
+        let base = match self.by {
+            _ if function.kind == Kind::Comm => kind_color(Kind::Comm),
+            ColorBy::Package if usize::from(nature.package) + 1 == flame.packages.len() => NONE,
+            ColorBy::Package => numbered(nature.package),
+            _ if function.name == RUNTIME && function.symbol.is_none() => NONE,
+            ColorBy::Activity => numbered(nature.activity),
+            ColorBy::Kind => kind_color(function.kind),
+        };
+        shaded(base, &function.name)
+    }
+
+    /// What the recording calls it, whose it is, what runs.
+    fn text(&self, node: usize) -> String {
+        let flame = self.drawing.flame;
+        let Some(function) = flame.function(NodeId::from_usize(node)) else {
+            return String::new();
+        };
+        let mut parts: Vec<String> = function.raw.iter().map(|raw| shortened(raw, 200)).collect();
+        if let Some(nature) = flame.natures.get(NodeId::from_usize(node))
+            && self.by != ColorBy::Kind
+            && function.kind != Kind::Comm
+        {
+            let of = |names: &[String], at: u16| names.get(usize::from(at)).cloned();
+            parts.extend(of(&flame.packages, nature.package));
+            parts.extend(of(&flame.activities, nature.activity));
+            if function.name == RUNTIME && nature.folded > 0 {
+                parts.push(format!("up to {} frames", nature.folded));
+            }
+        }
+        // The picture's script takes what stands in front of the last bracket for the name.
+        parts.join(" · ").replace('(', "[").replace(')', "]")
+    }
+}
 
 /// What changed at each node: its colour, and what its title says.
 struct Changes<'d> {
@@ -328,16 +543,6 @@ impl<'d> Changes<'d> {
             .unwrap_or(Finding::NONE)
     }
 
-    /// The name of a node in a line: with its number, since each has a colour of its own.
-    fn word(&self, node: usize) -> String {
-        let function = self.drawing.flame.nodes[node].function;
-        let plain = Function {
-            kind: Kind::User,
-            ..self.drawing.flame.functions[function].clone()
-        };
-        format!("{}{SIGN}{node}{SIGN}", word(&plain))
-    }
-
     /// Red for more, blue for less, where the test says so; pale around it.
     fn color(&self, node: usize) -> Color {
         let way = self.finding(node).way;
@@ -377,36 +582,6 @@ impl<'d> Changes<'d> {
         }
         text
     }
-
-    /// The picture with names as they are, and what changed in the titles.
-    fn told(&self, svg: &[u8]) -> Vec<u8> {
-        const END: &str = "%)</title>";
-        let svg = String::from_utf8_lossy(svg);
-        let mut out = String::with_capacity(svg.len());
-        for (at, piece) in svg.split("<title>").enumerate() {
-            if at > 0 {
-                out.push_str("<title>");
-            }
-            let (title, rest) = match piece.find(END).filter(|_| at > 0) {
-                Some(end) => piece.split_at(end),
-                None => ("", piece),
-            };
-            let number = title
-                .split(SIGN)
-                .nth(1)
-                .and_then(|number| number.parse().ok());
-            let number = number.or(title.starts_with("all (").then_some(0));
-            push_without_numbers(title, &mut out);
-            match number.filter(|node| *node < self.drawing.flame.nodes.len()) {
-                Some(node) => {
-                    out.push_str(&format!("%; {})", self.text(node)));
-                    push_without_numbers(&rest[END.len() - "</title>".len()..], &mut out);
-                }
-                None => push_without_numbers(rest, &mut out),
-            }
-        }
-        out.into_bytes()
-    }
 }
 
 /// Labels may be cut within a number.
@@ -432,7 +607,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(drawing: &Drawing<'_>, shift: u32) -> Self {
+    fn of(drawing: &Drawing<'_>, marks: Option<&Marks<'_>>, shift: u32) -> Self {
         let Drawing { flame, weights, .. } = *drawing;
         let least = drawing.pruned.least;
         let mut left_out: IndexVec<NodeId, u64> = index_vec![0_u64; flame.nodes.len()];
@@ -449,7 +624,6 @@ impl Lines {
         let mut path = String::new();
         // Nodes that the path leads to, and its length before each.
         let mut open: Vec<(NodeId, usize)> = Vec::new();
-        let changes = Changes::of(drawing, Comparison::default());
         for (at, node) in flame.nodes.iter().enumerate().skip(1) {
             if weights.total[at] < least {
                 continue;
@@ -462,11 +636,12 @@ impl Lines {
             if !path.is_empty() {
                 path.push(';');
             }
-            match &changes {
-                Some(changes) => path.push_str(&changes.word(at)),
+            match marks {
+                Some(marks) => path.push_str(&marks.word(at)),
                 None => {
-                    let function = flame.functions.get(node.function);
-                    path.push_str(&function.map(word).unwrap_or_default());
+                    let kind = flame.functions[node.function].kind;
+                    let label = flame.label(NodeId::from_usize(at));
+                    path.push_str(&word(&label.unwrap_or_default(), kind));
                 }
             }
             lines.push(&path, weights.own[at] >> shift);
@@ -539,28 +714,45 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
         }
         None => first.extend(left_out.iter().map(|text| format!(" · {text}"))),
     }
-    let y = |share: f64| font_size as f64 * share;
-    let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
-    push_escaped(&first, &mut xml);
-    if drawing.other.is_some() {
-        xml.push_str(&change_legend(options.comparison));
-    } else if options.colors.is_none() {
-        for kind in &Kind::ALL[1..] {
-            let (color, label) = (kind_color(*kind), kind.label());
-            xml.push_str(&format!(
-                "  <tspan fill=\"#{color:06x}\" stroke=\"#555\" stroke-width=\"0.5\">■</tspan> {label}"
-            ));
-        }
-    }
     let room = 160_usize.saturating_sub(second.chars().count()).max(40);
     second.push_str(&shortened(&caption.quality, room));
     if !caption.others.is_empty() {
         let others = caption.others.join(", ");
         second.push_str(&format!(" · not shown: {}", shortened(&others, 60)));
     }
-    xml.push_str(&format!("</tspan><tspan x=\"50%\" y=\"{:.2}\">", y(4.65)));
-    push_escaped(&second, &mut xml);
-    xml.push_str("</tspan>");
+    let mut legend = String::new();
+    if drawing.other.is_some() {
+        legend = change_legend(options.comparison);
+    } else if options.colors.is_none() {
+        for (label, color) in colored(drawing.flame, color_by(drawing, options)) {
+            legend.push_str(&format!(
+                "  <tspan fill=\"#{color:06x}\" stroke=\"#555\" stroke-width=\"0.5\">■</tspan> "
+            ));
+            push_escaped(&shortened(label, 18), &mut legend);
+        }
+    }
+    let mut xml = String::new();
+    let mut line = |y: f64, size: f64, text: &str, more: &str| {
+        let (y, size) = (y * font_size as f64, size * font_size as f64);
+        xml.push_str(&format!(
+            "<tspan x=\"50%\" y=\"{y:.2}\" font-size=\"{size:.1}\">"
+        ));
+        push_escaped(text, &mut xml);
+        xml.push_str(more);
+        xml.push_str("</tspan>");
+    };
+    match (caption.command(), drawing.other) {
+        (Some(command), None) => {
+            line(2.25, 0.75, &shortened(command, 200), "");
+            line(3.1, 0.85, &first, "");
+            line(4.0, 0.85, "", &legend);
+            line(4.83, 0.78, &second, "");
+        }
+        _ => {
+            line(3.45, 1.0, &first, &legend);
+            line(4.65, 1.0, &second, "");
+        }
+    }
     xml
 }
 

@@ -21,6 +21,7 @@ use super::fill::Filler;
 use super::mapped;
 use super::names::JitNames;
 use super::numbering::{Met, Numbered, Numberer, equal_stacks};
+use super::optimised::optimised;
 use super::places::FramesOfPcs;
 use super::table::Tabler;
 use super::{FrameId, Profile, Stacks, Thread, ThreadId};
@@ -167,6 +168,9 @@ pub fn build(
     } else {
         Vec::new()
     };
+    if needs.contains(Needs::OPTIMISED) {
+        profile.optimised = optimised(session);
+    }
     material.forget_stacks();
     let collected = material.get();
     let mut tabler = Tabler {

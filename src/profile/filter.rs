@@ -6,6 +6,8 @@
 use crate::address::Avma;
 use crate::ids::IndexVec;
 use crate::needs::Needs;
+use crate::runtimes::CleanName;
+use crate::runtimes::query::Query;
 
 use super::{CommId, Facet, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
 
@@ -107,6 +109,8 @@ pub struct SampleMatcher<'a> {
     filter: &'a SampleFilter,
     comms: Option<IndexVec<CommId, bool>>,
     objects: Option<IndexVec<ObjectId, bool>>,
+    /// By symbol: whether it is one of those asked for by the name that tables print. Names that symbols have come first.
+    printed: Option<IndexVec<SymbolId, bool>>,
 }
 
 impl<'a> SampleMatcher<'a> {
@@ -128,6 +132,10 @@ impl<'a> SampleMatcher<'a> {
             filter,
             comms,
             objects,
+            printed: filter
+                .symbols
+                .as_ref()
+                .and_then(|list| printed(profile, list)),
         }
     }
 
@@ -173,9 +181,31 @@ impl<'a> SampleMatcher<'a> {
             let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
             digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address.0))
         };
-        list.iter().any(|word| {
-            symbol.is_some_and(|s| s.name == *word || is_at(word, frame.address_of(s)))
-                || is_at(word, frame.address)
-        })
+        let is_printed = |symbol| self.printed.as_ref().is_some_and(|of| of[symbol]);
+        frame.symbol.is_some_and(is_printed)
+            || list.iter().any(|word| {
+                symbol.is_some_and(|s| s.name == *word || is_at(word, frame.address_of(s)))
+                    || is_at(word, frame.address)
+            })
     }
+}
+
+/// By symbol: whether a table prints it as one of these words. Words that are the name of a symbol are that symbol's alone.
+fn printed(profile: &Profile, list: &[String]) -> Option<IndexVec<SymbolId, bool>> {
+    let is_name = |word: &String| profile.symbols.iter().any(|symbol| symbol.name == *word);
+    let words = list
+        .iter()
+        .filter(|word| !word.starts_with("0x") && !is_name(word));
+    let words: Vec<Query> = words.map(|word| Query::of(word)).collect();
+    if words.is_empty() {
+        return None;
+    }
+    let symbols = profile.symbols.iter();
+    let is_meant = symbols.map(|symbol| {
+        let clean = CleanName::of(&symbol.name, symbol.producer);
+        words
+            .iter()
+            .any(|word| word.fit_printed(&clean, &[&clean.name]).is_some())
+    });
+    Some(is_meant.collect())
 }

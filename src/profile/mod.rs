@@ -15,7 +15,7 @@ use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
 
 /// The runtime that made code while the program ran.
-pub use crate::runtimes::Producer;
+pub use crate::runtimes::{Producer, Whose};
 
 mod build;
 mod fill;
@@ -24,6 +24,7 @@ mod jit_lines;
 mod mapped;
 pub(crate) mod names;
 mod numbering;
+mod optimised;
 mod places;
 mod table;
 #[cfg(test)]
@@ -115,6 +116,8 @@ pub struct Profile {
     pub samples: Vec<Sample>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
     pub waits: Vec<Wait>,
+    /// Bytes of optimised code that V8 made for each package, the most first, if the view asked for it: run or not.
+    pub optimised: Vec<(Whose, u64)>,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.

@@ -138,6 +138,13 @@ impl<'a> Session<'a> {
             left_out,
             ..
         } = builder;
+        let guests: u64 = rowless.iter().map(|(samples, _)| *samples).sum();
+        if guests > 0 {
+            let all = guests + samples.len() as u64;
+            diag.warn(format!(
+                "{guests} of {all} samples are of guests, whose code the recording does not tell: they are left out of all but totals"
+            ));
+        }
         let last = current
             .into_iter()
             .map(|(process, current)| (process, current.maps))

@@ -17,6 +17,7 @@ async function see(page) {
     code: [...document.querySelectorAll('#code tr')].map(row => [...row.children].map(cell => cell.textContent)),
     tabs: [...document.querySelectorAll('#tabs button')].map(tab => tab.textContent),
     sorted: [...document.querySelectorAll('#heads th')].map(head => head.getAttribute('aria-sort')).join(),
+    legend: [...document.querySelectorAll('#legend span')].map(entry => entry.textContent),
     labelled: document.getElementById('canvas').getAttribute('aria-label'),
     dialog: document.getElementById('dialog').open,
     scripts: document.scripts.length,

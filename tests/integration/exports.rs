@@ -149,7 +149,8 @@ fn many_recordings_are_one_table() {
         .read_to_string(&mut text)
         .expect("gzip");
     let mut rows = text.lines();
-    let heading = "recording,event,unit,pid,tid,comm,weight,samples,leaf,leaf_object,stack";
+    let heading =
+        "recording,event,unit,pid,tid,comm,weight,samples,leaf,leaf_object,stack,package,activity";
     assert_eq!(rows.next(), Some(heading));
     for name in SAMPLES {
         let path = sample(name, "perf.data").display().to_string();

@@ -10,6 +10,15 @@ use crate::live::total;
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{SAMPLES, pjit, sample, stdout_of, twice_of};
 
+/// Options of a picture that has the frames of the folded stacks, by their names.
+const WHOLE: [&str; 5] = [
+    "--tiers",
+    "--with-runtime",
+    "--with-recursion",
+    "--color-by",
+    "kind",
+];
+
 /// A frame of a picture: name, position and width in weight, and row.
 type Frame = (String, u64, u64, i64);
 
@@ -18,7 +27,7 @@ fn frames_are_those_of_inferno_on_the_folded_stacks() {
     for name in SAMPLES {
         for options in [&[][..], &["--reverse"], &["--inverted"], &["--tid"]] {
             let ours = stdout_of(
-                &[&["flamegraph", "--percent-limit", "0"], options].concat(),
+                &[&["flamegraph", "--percent-limit", "0"], options, &WHOLE].concat(),
                 name,
             );
             let mut inferno = inferno::flamegraph::Options::default();
@@ -95,6 +104,59 @@ fn frames(svg: &str) -> Vec<Frame> {
     }
     assert!(root == low || root == high);
     frames
+}
+
+/// Names are clean, tiers are one frame, and what is around packages is another; the recording's own names are in the titles.
+#[test]
+fn frames_have_clean_names_and_the_runtime_is_one_frame() {
+    let svg = stdout_of(&["flamegraph", "--percent-limit", "0"], "node");
+    let all = frames(&svg);
+    let has = |name: &str| all.iter().any(|frame| frame.0 == name);
+    assert!(has("runtime") && has("fibonacci hot.js:5"), "{all:?}");
+    assert!(!all.iter().any(|frame| frame.0.starts_with("JS:")));
+    let told = title(&svg, "matMul hot.js:9");
+    assert!(told.contains("JS:*matMul /"), "{told}");
+    // What weighs what does not change by it.
+    let whole = [&["flamegraph", "--percent-limit", "0"][..], &WHOLE].concat();
+    let whole = frames(&stdout_of(&whole, "node"));
+    let of_row = |frames: &[Frame], row: i64| -> u64 {
+        let in_row = frames.iter().filter(|frame| frame.3 == row);
+        in_row.map(|frame| frame.2).sum()
+    };
+    for row in 0..2 {
+        assert_eq!(of_row(&all, row), of_row(&whole, row), "row {row}");
+    }
+    let rows = |frames: &[Frame]| frames.iter().map(|frame| frame.3).max();
+    assert!(rows(&all) < rows(&whole), "{:?}", rows(&all));
+    for (by, text) in [("package", "hot.js [own]"), ("activity", "optimised code")] {
+        let svg = stdout_of(&["flamegraph", "--color-by", by], "node");
+        assert!(svg.contains(text), "{by}");
+    }
+}
+
+/// A picture that is taller than a screen has its root on top, and one frame for many that recur.
+#[test]
+fn tall_pictures_begin_at_the_root_and_fold_recursion() {
+    let tall = ["flamegraph", "--percent-limit", "0", "--height", "80"];
+    let svg = stdout_of(&tall, "native");
+    let has_folded = |svg: &str| frames(svg).iter().any(|frame| frame.0.starts_with("… "));
+    assert!(has_folded(&svg), "{svg}");
+    let y = |svg: &str, name: &str| -> i64 {
+        let at = svg.find(&format!("<title>{name}")).expect("a frame");
+        let y = svg[at..].split(" y=\"").nth(1).expect("a place");
+        y.split('"')
+            .next()
+            .expect("its end")
+            .parse()
+            .expect("a number")
+    };
+    let is_upright = |svg: &str| y(svg, "all") > y(svg, "_start");
+    assert!(!is_upright(&svg));
+    let with = |option: &str| stdout_of(&[&tall[..], &[option]].concat(), "native");
+    assert!(is_upright(&with("--upright")));
+    assert!(!has_folded(&with("--with-recursion")));
+    let low = stdout_of(&["flamegraph", "--percent-limit", "0"], "native");
+    assert!(is_upright(&low) && !has_folded(&low));
 }
 
 #[test]
@@ -179,6 +241,63 @@ fn files_appear_whole_and_the_last_line_tells_what_is_in_them() {
     assert!(output.stdout.starts_with(b"<?xml") && output.stderr.is_empty());
     let output = run("x.png");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// The page is written, and the browser that was named gets its path as one argument.
+#[test]
+fn the_browser_gets_the_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > \"$(dirname \"$0\")/got\"\n";
+    let program = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::write(path(name), text).expect("written");
+        let rights = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(path(name), rights).expect("set");
+        path(name).to_str().expect("text").to_owned()
+    };
+    let show = |browser: &str, options: &[&str]| {
+        let output = pjit()
+            .args(["flamegraph", "--open", "--symfs"])
+            .arg(sample("native", "symfs"))
+            .arg(sample("native", "perf.data"))
+            .args(options)
+            .env("BROWSER", browser)
+            .env("PATH", folder.path())
+            .env("TMPDIR", folder.path())
+            .output()
+            .expect("the binary can be run");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    // `dirname` is a program.
+    let script = script.replace("$(dirname \"$0\")", folder.path().to_str().expect("text"));
+    let fox = program("fox", &script);
+    let (status, said) = show(&fox, &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let got = fs::read_to_string(path("got")).expect("it ran");
+    let (count, page) = got.trim_end().split_once('\n').expect("two lines");
+    assert_eq!(count, "1");
+    let page = fs::read(page).expect("the page");
+    assert!(page.starts_with(b"<!DOCTYPE html>"));
+    let picture = path("a b.svg");
+    let picture = picture.to_str().expect("text");
+    let (status, said) = show(&format!("{fox} --new %s"), &["-o", picture]);
+    assert_eq!(status, Some(0), "{said}");
+    let got = fs::read_to_string(path("got")).expect("it ran");
+    assert_eq!(got, format!("2\n--new\n{picture}\n"));
+    let fails = program("fails", "#!/bin/sh\nexit 3\n");
+    let (status, said) = show(&fails, &[]);
+    assert!(
+        said.contains("could not show it") && said.contains("the page is"),
+        "{said}"
+    );
+    assert_eq!(status, Some(1));
+    let (status, said) = show("", &[]);
+    assert!(said.contains("--open: no browser here"), "{said}");
+    assert_eq!(status, Some(1));
+    let (status, _) = show(&fox, &["-o", "-"]);
+    assert_eq!(status, Some(2));
 }
 
 #[test]
@@ -282,7 +401,8 @@ fn a_difference_has_the_new_shape_and_the_colours_of_the_change() {
         &["flamegraph", "--percent-limit", "0", "--diff", base],
         "node",
     );
-    let plain = stdout_of(&["flamegraph", "--percent-limit", "0"], "node");
+    let plain = [&["flamegraph", "--percent-limit", "0"][..], &WHOLE].concat();
+    let plain = stdout_of(&plain, "node");
     assert_eq!(joined(frames(&svg)), joined(frames(&plain)));
     assert!(title(&svg, "JS:*matMul ").contains(", new here"), "{svg}");
     assert!(!svg.contains("<title>gone"));
@@ -383,7 +503,10 @@ fn a_difference_colours_what_was_tested() {
             .and_then(|rest| rest.split("means of 3 runs").next());
         told.unwrap_or_default().to_owned()
     };
-    let (new, base) = (of_side("y=\"41.40\">"), of_side("(before: "));
+    let (new, base) = (
+        of_side("y=\"41.40\" font-size=\"12.0\">"),
+        of_side("(before: "),
+    );
     assert!(new.starts_with("600 samples, 600 ms of "), "{new}");
     assert!(base.starts_with("400 samples, 400 ms of "), "{base}");
     assert!(!svg.contains("common factor"));

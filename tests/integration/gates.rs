@@ -258,6 +258,24 @@ fn budgets_of_kinds_without_samples_are_kept() {
     assert!(text.contains("is on both sides"), "{text}");
 }
 
+/// A verdict on a part of the samples says of which.
+#[test]
+fn filters_stand_beside_the_verdict() {
+    if program("cc").is_none() {
+        return skip("c++", "the program cannot be built");
+    }
+    let recordings = Recordings::new();
+    let all = recordings.of("all", |_| 1);
+    let rule = ["--max-share", "second=100%", "--focus", "second"];
+    let (_, text) = gate(&[], &[&all], &rule);
+    assert!(text.contains("# Filter: --focus second\n"), "{text}");
+    let as_comment = [&rule[..], &["--format", "markdown"]].concat();
+    let (_, text) = gate(&[], &[&all], &as_comment);
+    assert!(text.contains("Filter: --focus second\n"), "{text}");
+    let (_, text) = gate(&[], &[&all], &rule[..2]);
+    assert!(!text.contains("Filter"), "{text}");
+}
+
 /// What is new and large, and what grew with everything else, closes a gate, whatever the rule about growth is.
 #[test]
 fn growth_from_nothing_and_growth_of_all_close_gates() {

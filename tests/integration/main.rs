@@ -29,6 +29,7 @@ mod inlines;
 mod jitdump;
 mod latency;
 mod listings;
+mod lists;
 mod live;
 mod metrics;
 mod names;

@@ -107,7 +107,7 @@ fn totals_and_hottest_functions_are_those_of_report() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["node", "native", "wasmtime", "minijit"] {
-        let page = page(folder.path(), name, &["--no-inline"]);
+        let page = page(folder.path(), name, &["--no-inline", "--tiers"]);
         let seen = browser.drive(&page, &["see"]);
         let report = stdout_of(&["report", "--no-children", "-g", "none"], name);
         let total = crate::support::event_count(&report);
@@ -129,13 +129,50 @@ fn totals_and_hottest_functions_are_those_of_report() {
     }
 }
 
+/// Frames have clean names and the colours that were chosen; what the recording calls them is told below.
+#[test]
+fn colours_tell_packages_or_activities() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "node", &["--color-by", "package"]);
+    let steps = [
+        "see",
+        "select:#color=activity",
+        "see",
+        "key:/",
+        "type:JS:.matMul",
+        "key:Enter",
+        "see",
+        "hash:c=kind",
+        "see",
+    ];
+    let seen = browser.drive(&page, &steps);
+    let legend = |at: usize| -> Vec<&str> {
+        let entries = seen[at]["legend"].as_array().expect("a list").iter();
+        entries.filter_map(Value::as_str).collect()
+    };
+    assert_eq!(legend(0), ["hot.js (own)", "no package"]);
+    assert!(legend(1).contains(&"optimised code"), "{:?}", legend(1));
+    assert!(legend(3).contains(&"JIT"), "{:?}", legend(3));
+    assert_eq!(seen[1]["hash"], "#c=activity");
+    let detail = seen[2]["detail"].as_str().expect("text");
+    assert!(detail.starts_with("matMul hot.js:9 "), "{detail}");
+    assert!(
+        detail.contains("hot.js (own): optimised code · total "),
+        "{detail}"
+    );
+    assert!(detail.contains("JS:*matMul /"), "{detail}");
+}
+
 #[test]
 fn keys_clicks_and_the_address_lead_through_the_tree() {
     let Some(browser) = Browser::find() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let page = page(folder.path(), "node", &["--inverted"]);
+    let page = page(folder.path(), "node", &["--inverted", "--with-runtime"]);
     let seen = browser.drive(
         &page,
         &[

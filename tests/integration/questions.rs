@@ -10,8 +10,13 @@ use serde_json::Value;
 use crate::recording::{Recording, Sample as Recorded, Stacks};
 use crate::support::{SAMPLES, copy_folder, folded, pjit, run, sample, stdout_of};
 
+/// A document with all rows.
 fn json_of(view: &[&str], name: &str) -> Value {
-    serde_json::from_str(&stdout_of(view, name)).expect("JSON")
+    let mut view = view.to_vec();
+    if !view.contains(&"--budget") {
+        view.extend(["--budget", "1000000"]);
+    }
+    serde_json::from_str(&stdout_of(&view, name)).expect("JSON")
 }
 
 /// One sample of `pjit script`: its weight and its frames, (name, object), innermost first.
@@ -197,6 +202,172 @@ fn summaries_fit_a_terminal() {
             let widest = page.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(80), "{name}: {page}");
         }
+    }
+}
+
+/// Programs, cgroups and source lines are tables of their own, and nothing is lost in them.
+#[test]
+fn programs_and_lines_add_up() {
+    let weights = |by: &str, name: &str| -> u64 {
+        let rows = stdout_of(&["summary", "--format", "csv", "--by", by], name);
+        let rows = rows.lines().skip(1);
+        let weights = rows.map(|row| row.split(',').next().expect("a cell").parse::<u64>());
+        weights.map(|weight| weight.expect("a number")).sum()
+    };
+    for name in SAMPLES {
+        let answer = json_of(&["summary", "--format", "json"], name);
+        let total = answer["event"]["total"].as_u64().expect("a weight");
+        assert_eq!(weights("process", name), total, "{name}");
+        assert_eq!(weights("cgroup", name), total, "{name}");
+        assert!(weights("line", name) <= total, "{name}");
+    }
+    // Every function of the script has lines.
+    let answer = json_of(&["summary", "--format", "json", "--by", "line"], "node");
+    let lines = answer["lines"].as_array().expect("lines");
+    let of_script = lines.iter().filter(|line| line["package"] == "hot.js");
+    let of_script: u64 = of_script.filter_map(|line| line["weight"].as_u64()).sum();
+    let packages = answer["packages"].as_array().expect("packages");
+    let script = packages.iter().find(|package| package["name"] == "hot.js");
+    assert_eq!(script.expect("it pays")["weight"], of_script);
+    // Two programs ran, and stand in front.
+    let page = stdout_of(&["summary"], "native");
+    let parts = [
+        "Processes",
+        "\n  hot-rust",
+        "  hot-cpp",
+        "Who pays",
+        "Own functions",
+        "What it does",
+    ];
+    let places = parts.map(|part| page.find(part).expect(part));
+    assert!(places.is_sorted(), "{page}");
+}
+
+/// A team's words for packages and activities come before all rules, and the sums stay whole.
+#[test]
+fn teams_have_their_own_words() {
+    let all = json_of(&["summary", "--format", "json"], "node");
+    let view = [
+        "summary",
+        "--format",
+        "json",
+        "--package",
+        "numbers=^(fibonacci|matMul)$",
+        "--activity",
+        "adding=fibonacci",
+    ];
+    let named = json_of(&view, "node");
+    let of = |answer: &Value, table: &str, name: &str| -> u64 {
+        let rows = answer[table].as_array().expect("rows").iter();
+        let row = rows
+            .filter(|row| row["name"] == name)
+            .find_map(|row| row["weight"].as_u64());
+        row.unwrap_or(0)
+    };
+    let credited = |name: &str| -> u64 {
+        let rows = functions(&all).filter(|(f, _)| f["name"] == name);
+        rows.filter_map(|(f, _)| f["credited"].as_u64()).sum()
+    };
+    let numbers = credited("fibonacci") + credited("matMul");
+    assert!(numbers > 0);
+    assert_eq!(of(&named, "packages", "numbers"), numbers);
+    let left = of(&all, "packages", "hot.js") - numbers;
+    assert_eq!(of(&named, "packages", "hot.js"), left);
+    assert_eq!(of(&named, "activities", "adding"), credited("fibonacci"));
+    let (code, text) = status(&["summary", "--package", "numbers"], "node");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--package: NAME=REGEX"), "{text}");
+}
+
+/// Comparisons by package and by activity have the weights of the summary, and a family of rows of their own.
+#[test]
+fn packages_and_activities_are_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_folder(&sample("node", ""), folder.path());
+    let copies = ["b1", "b2", "b3", "n1", "n2", "n3"].map(|copy| {
+        let path = folder.path().join(format!("{copy}.data"));
+        std::fs::copy(sample("node", "perf.data"), &path).expect("copied");
+        path.to_str().expect("a plain path").to_owned()
+    });
+    let [b1, b2, b3, n1, n2, n3] = copies.each_ref().map(String::as_str);
+    let alone = json_of(&["summary", "--format", "json"], "node");
+    for (by, table) in [("package", "packages"), ("activity", "activities")] {
+        let view = [
+            "diff", b1, b2, b3, "--to", n1, n2, n3, "--by", by, "--format", "json",
+        ];
+        let answer = json_of(&view, "node");
+        let rows = answer["rows"].as_array().expect("rows");
+        assert!(!rows.is_empty() && answer["by"] == by, "{answer}");
+        for row in rows {
+            let known = alone[table].as_array().expect("rows").iter();
+            let known = known.chain(alone["nobody"].as_array().expect("rows"));
+            let weight = known
+                .filter(|of| of["name"] == row["name"])
+                .find_map(|of| of["weight"].as_f64());
+            let base = row["base"].as_array().expect("runs");
+            assert!(base.iter().all(|run| run.as_f64() == weight), "{row}");
+        }
+        let gate = [
+            "gate",
+            b1,
+            b2,
+            b3,
+            "--to",
+            n1,
+            n2,
+            n3,
+            "--by",
+            by,
+            "--any-growth",
+            "5%",
+        ];
+        let (code, text) = status(&gate, "node");
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
+
+/// What a table prints can be typed into every verb, and finds the row that it came from.
+#[test]
+fn printed_names_can_be_typed() {
+    for name in SAMPLES {
+        let page = stdout_of(&["summary", "--by", "own"], name);
+        let rows = page
+            .lines()
+            .filter(|line| line.starts_with("  ") && line.contains('%'));
+        let labels = rows.filter_map(|row| row.trim().split("  ").next());
+        let labels: Vec<&str> = labels.filter(|label| !label.starts_with('+')).collect();
+        assert!(labels.len() > 2, "{page}");
+        for label in labels.into_iter().take(6) {
+            let peeked = stdout_of(&["peek", label], name);
+            let (front, back) = label.split_once("...").unwrap_or((label, label));
+            let is_row = |line: &str| line.starts_with(front) && line.contains(back);
+            assert!(peeked.lines().any(is_row), "{label}: {peeked}");
+            for view in [["fold", "--focus", label], ["report", "--focus", label]] {
+                let (code, text) = status(&view, name);
+                assert_eq!(code, Some(0), "{label}: {text}");
+            }
+        }
+        // What has samples of its own has rows and code, too.
+        let answer = json_of(&["summary", "--format", "json"], name);
+        let (heaviest, _) = functions(&answer)
+            .filter(|(f, _)| f["kind"] == "own")
+            .max_by_key(|(f, _)| f["self"].as_u64())
+            .expect("functions");
+        let place = match (heaviest["file"].as_str(), heaviest["line"].as_u64()) {
+            (Some(file), Some(line)) => {
+                format!(" {}:{line}", file.rsplit('/').next().expect("a name"))
+            }
+            _ => String::new(),
+        };
+        let label = format!("{}{place}", heaviest["name"].as_str().expect("a name"));
+        let flat = stdout_of(
+            &["report", "-g", "none", "--no-children", "-S", &label],
+            name,
+        );
+        let rows = flat
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        assert!(rows.count() > 0, "{label}: {flat}");
     }
 }
 
@@ -584,16 +755,17 @@ fn statuses_are_those_that_scripts_rely_on() {
         (&["diff"], 2, "BASE... --to NEW..."),
         (&["diff", "samples/native/perf.data"], 0, "only "),
         (&["peek", "no such function"], 1, "no function"),
-        (&["peek", "("], 2, "no expression"),
+        (&["peek", "(("], 2, "no expression"),
         (
             &["summary", "--focus", "no such function"],
             1,
             "no sample is left",
         ),
+        (&["summary", "--focus", "(("], 1, "no sample is left"),
         (
-            &["summary", "--focus", "("],
+            &["summary", "--own", "(("],
             2,
-            "--focus: not a regular expression",
+            "--own: not a regular expression",
         ),
         (&["summary", "--tagfocus", "color=red"], 2, "no key 'color'"),
         (&["summary", "--event", "cycles"], 1, "no event 'cycles'"),
@@ -822,6 +994,7 @@ fn answers_follow_the_schema() {
             &["summary", "--format", "json", "--edges"][..],
             &["summary", "--format", "json", "--budget", "20"],
             &["peek", ".", "--format", "json", "--depth", "3"],
+            &["list", ".", "--format", "json", "--budget", "40"],
             &["diff", &path, "--format", "json"],
             &[
                 "gate",

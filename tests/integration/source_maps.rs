@@ -74,6 +74,70 @@ fn lines_are_those_of_the_original() {
     }
 }
 
+/// Samples of the innermost frames by file and line in the export for the Firefox Profiler.
+fn lines_in_firefox(folder: &Path) -> Vec<(u32, String)> {
+    let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
+    let path = file.path().to_str().expect("UTF-8");
+    view(folder, &["export", "--force-output", "-o", path]);
+    let text = fs::read_to_string(path).expect("it was written");
+    let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let shared = &answer["shared"];
+    let at = |table: &str, column: &str, row: &serde_json::Value| {
+        let row = row.as_u64().map(|row| row as usize);
+        row.map_or(serde_json::Value::Null, |row| {
+            shared[table][column][row].clone()
+        })
+    };
+    let mut lines = std::collections::BTreeMap::new();
+    for stack in answer["threads"][0]["samples"]["stack"]
+        .as_array()
+        .expect("samples")
+    {
+        let frame = at("stackTable", "frame", stack);
+        let source = at("funcTable", "source", &at("frameTable", "func", &frame));
+        let name = at("sources", "filename", &source);
+        let name = name
+            .as_u64()
+            .map(|name| shared["stringArray"][name as usize].clone());
+        let line = at("frameTable", "line", &frame);
+        if let (Some(name), Some(line)) = (name, line.as_u64()) {
+            let name = name
+                .as_str()
+                .expect("a path")
+                .rsplit('/')
+                .next()
+                .map(str::to_owned);
+            *lines
+                .entry(format!("{}:{line}", name.unwrap_or_default()))
+                .or_insert(0) += 1;
+        }
+    }
+    lines
+        .into_iter()
+        .map(|(place, samples)| (samples, place))
+        .collect()
+}
+
+/// The profiler shows the lines that a report shows.
+#[test]
+fn the_firefox_export_has_the_original_lines() {
+    let folder = sample("typescript", "");
+    let of_sources = |lines: Vec<(u32, String)>| {
+        let mut lines: Vec<_> = lines
+            .into_iter()
+            .filter(|(_, place)| place.contains(".ts:"))
+            .collect();
+        lines.sort();
+        lines
+    };
+    let reported = of_sources(lines(&folder));
+    assert_eq!(of_sources(lines_in_firefox(&folder)), reported);
+    let primes = reported
+        .iter()
+        .filter(|(_, place)| place.starts_with("primes.ts:"));
+    assert_eq!(primes.count(), 4);
+}
+
 #[test]
 fn annotate_shows_the_original() {
     let folder = copy();

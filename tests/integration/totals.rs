@@ -1,6 +1,8 @@
 //! Conservation: whatever the view, a recording has the same number of samples and the same sum of periods.
 
-use crate::support::{SAMPLES, event_count, folded, stdout_of};
+use crate::corrupt::limited;
+use crate::recording::{Recording, Sample, Stacks};
+use crate::support::{SAMPLES, event_count, folded, pjit, stdout_of};
 
 #[test]
 fn every_view_has_the_same_total() {
@@ -92,4 +94,56 @@ fn output_does_not_depend_on_the_number_of_threads() {
             }
         }
     }
+}
+
+/// As in perf, what guests took is a part of all there was, though it is in no row; and that is said.
+#[test]
+fn samples_of_guests_count_in_totals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    let of = |modes: &[u16]| {
+        let mut recording = Recording::new(Stacks::None);
+        recording.comm(77, 77, b"prog");
+        recording.map(77, 0x20_0000, 0x1000, 0, b"/none/prog");
+        for (mode, time) in modes.iter().zip(10..) {
+            let sample = Sample {
+                ip: 0x20_0010,
+                pid: 77,
+                tid: 77,
+                time,
+                period: 100,
+                chain: &[],
+                user: None,
+            };
+            recording.sample_in(*mode, &sample);
+        }
+        std::fs::write(&path, recording.file()).expect("written");
+    };
+    // One of a program, one of a guest's kernel, two of its programs.
+    of(&[2, 4, 5, 5]);
+    let report = ["report", "--no-children", "-g", "none", "-n", "-i"];
+    let report = limited(pjit().args(report).arg(&path));
+    assert_eq!(event_count(&report.stdout), 400);
+    let row = report.stdout.lines().find(|line| line.contains(" prog "));
+    assert!(
+        row.is_some_and(|row| row.trim().starts_with("25.00%")),
+        "{}",
+        report.stdout
+    );
+    for verb in ["report", "fold", "summary", "script"] {
+        let ended = limited(pjit().arg(verb).arg(&path));
+        assert!(
+            ended.stderr.contains("3 of 4 samples are of guests"),
+            "{verb}: {}",
+            ended.stderr
+        );
+    }
+    let check = limited(pjit().arg("check").arg(&path)).stdout;
+    assert!(
+        check.contains("warn  samples.guests") && check.contains("75.00% ran in guests"),
+        "{check}"
+    );
+    of(&[4, 5]);
+    let ended = limited(pjit().arg("summary").arg(&path));
+    assert!(ended.stderr.contains("are of guests"), "{}", ended.stderr);
 }

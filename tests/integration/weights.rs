@@ -51,6 +51,20 @@ fn waits_print_what_they_did() {
     );
 }
 
+/// Allocations and waits are answered in bytes and seconds, though nobody asked for them; the events themselves can be had.
+#[test]
+fn what_was_recorded_tells_the_weight() {
+    let asked = stdout_of(&["summary", "--weight", "alloc"], "heap");
+    let told = stdout_of(&["summary"], "heap");
+    assert_eq!(asked, told);
+    assert!(
+        told.contains("20.18 MiB") && !told.contains("CPU"),
+        "{told}"
+    );
+    let events = stdout_of(&["summary", "--weight", "period"], "heap");
+    assert!(events.contains("145 heap:free"), "{events}");
+}
+
 /// Something that happened to a thread.
 enum Moment {
     /// A tracepoint: its name and payload.

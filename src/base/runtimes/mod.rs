@@ -24,6 +24,7 @@ mod others;
 pub mod package;
 mod php;
 pub mod programs;
+pub mod query;
 mod switch;
 mod v8;
 mod votes;

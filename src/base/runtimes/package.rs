@@ -27,6 +27,8 @@ pub enum Ecosystem {
     DotNet,
     /// Files of native code of which no more is known.
     Object,
+    /// What the user calls so.
+    Named,
 }
 
 impl Ecosystem {
@@ -45,6 +47,7 @@ impl Ecosystem {
             Self::Beam => "beam",
             Self::DotNet => ".NET",
             Self::Object => "object",
+            Self::Named => "named",
         }
     }
 }
@@ -61,6 +64,16 @@ pub enum Whose {
 }
 
 impl Whose {
+    /// The package, or the library.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Nobody => "",
+            Self::Std(name) => name,
+            Self::Package(_, name) => name,
+        }
+    }
+
     /// The user's own code in a file.
     pub(super) fn own_file(path: &str) -> Self {
         let file = path.rsplit('/').next().unwrap_or(path);

@@ -29,7 +29,8 @@ pub(super) const PHP: Runtime = Runtime {
     switches: switch::PHP,
     activities: ACTIVITIES,
     programs: &["php", "php-fpm", "php-cgi"],
-    libraries: &["libphp"],
+    // Up to 8.4 what its compiled code calls is in a file of its own.
+    libraries: &["libphp", "opcache"],
     package,
     ..Runtime::UNKNOWN
 };

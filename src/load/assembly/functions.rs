@@ -11,7 +11,7 @@ use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::profile::{EventId, FrameId, Profile, names};
-use crate::runtimes::{Tier, tier_of_any, without_tier};
+use crate::runtimes::{CleanName, Tier, tier_of_any, without_tier};
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::Site;
@@ -90,6 +90,8 @@ struct ObjectTotals {
 pub struct Function {
     /// Name as reports show it.
     pub name: String,
+    /// The same without what runtimes and compilers add.
+    pub clean: CleanName,
     /// Base name of the file or dump, as reports show it.
     pub object: String,
     /// Its path.
@@ -397,8 +399,13 @@ impl<'a> Finder<'_, '_, 'a> {
             return *known;
         }
         let (name, origin) = make();
+        let producer = match origin {
+            Origin::Jit(id) => Some(self.material.session.jit.code(id).producer()),
+            Origin::Symbol { .. } => None,
+        };
         let object = self.material.session.dsos.get(dso);
         self.found.all.push(Function {
+            clean: CleanName::of(&name, producer),
             name,
             object: object.short_name.clone(),
             path: String::from_utf8_lossy(&object.long_name).into_owned(),

@@ -28,7 +28,7 @@ use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
 
 pub use functions::{Function, Functions, Hit, Unnamed, Version, tier};
-pub use sources::Source;
+pub use sources::{Source, Sources};
 
 use functions::Weighed;
 

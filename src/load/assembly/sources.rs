@@ -16,7 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
 use crate::input::{Identity, Judged, Kept, SourceClaim};
-use crate::symbolize::SourceMaps;
+use crate::symbolize::{Answers, SourceMaps};
 
 /// The lines of a file.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +46,12 @@ impl Source {
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(behind).collect();
         Self(Arc::new(Lines { text, starts }))
+    }
+
+    /// The lines of a text.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        Self::new(text.as_bytes())
     }
 
     /// A line by its number from 1, without its end.
@@ -82,26 +88,53 @@ pub(super) fn read(
             is_wanted[file] = true;
         }
     }
-    let mut reader = Reader::new(&request.paths, diag);
-    let unclaimed = SourceClaim::default();
+    let mut reader = Reader::new(&request.paths, (claims, maps), diag);
     for file in is_wanted.indices().filter(|file| is_wanted[*file]) {
         let name = &assembly.texts[file];
-        if let Some(text) = maps.content(name) {
-            assembly.sources.push((file, Source::new(text.as_bytes())));
-            continue;
-        }
-        let claim = claims.get(name).unwrap_or(&unclaimed);
-        let Some(found) = reader.find(Path::new(name), claim) else {
-            assembly.not_found.push(name.clone());
-            continue;
-        };
-        assembly.found.push((name.clone(), found.file.clone()));
-        if request.keeps_sources {
-            assembly.sources.push((file, found.source.clone()));
+        match reader.text(name) {
+            Some((source, Some(found))) => {
+                assembly.found.push((name.clone(), found));
+                if request.keeps_sources {
+                    assembly.sources.push((file, source));
+                }
+            }
+            Some((source, None)) => assembly.sources.push((file, source)),
+            None => assembly.not_found.push(name.clone()),
         }
     }
-    assembly.warnings.extend(reader.changed());
-    assembly.warnings.extend(reader.refused());
+    assembly.warnings.extend(reader.warnings());
+}
+
+/// Texts of sources by the names that recordings have for them.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Those that were found.
+    pub texts: FxHashMap<String, Source>,
+    /// What to say about them.
+    pub warnings: Vec<String>,
+}
+
+impl Sources {
+    /// Finds the sources of these names, each once.
+    pub(crate) fn find(
+        names: Vec<String>,
+        paths: &SourcePaths,
+        answers: Answers<'_>,
+        diag: &Diagnostics,
+    ) -> Self {
+        let of_names = (&answers.resolution.claims, answers.maps);
+        let mut reader = Reader::new(paths, of_names, diag);
+        let mut texts = FxHashMap::default();
+        for name in names {
+            if let Some((source, _)) = reader.text(&name) {
+                texts.insert(name, source);
+            }
+        }
+        Self {
+            texts,
+            warnings: reader.warnings().collect(),
+        }
+    }
 }
 
 /// A source that was found.
@@ -114,6 +147,9 @@ struct Found {
 /// Finds and reads sources, each once.
 struct Reader<'p> {
     paths: &'p SourcePaths,
+    /// What is recorded of sources, by their names.
+    claims: &'p FxHashMap<String, SourceClaim>,
+    maps: &'p SourceMaps<'p>,
     diag: &'p Diagnostics,
     /// What was read, whether it may be shown or not; nothing for what is too large.
     known: FxHashMap<Identity, Option<Source>>,
@@ -126,15 +162,37 @@ struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    fn new(paths: &'p SourcePaths, diag: &'p Diagnostics) -> Self {
+    fn new(
+        paths: &'p SourcePaths,
+        (claims, maps): (&'p FxHashMap<String, SourceClaim>, &'p SourceMaps<'p>),
+        diag: &'p Diagnostics,
+    ) -> Self {
         Self {
             paths,
+            claims,
+            maps,
             diag,
             known: FxHashMap::default(),
             sum: 0,
             changed: Vec::new(),
             refused: Vec::new(),
         }
+    }
+
+    /// The text of the source of a name, and the file that it is in; none where a source map has it.
+    fn text(&mut self, name: &str) -> Option<(Source, Option<Kept>)> {
+        if let Some(text) = self.maps.content(name) {
+            return Some((Source::new(text.as_bytes()), None));
+        }
+        let unclaimed = SourceClaim::default();
+        let claim = self.claims.get(name).unwrap_or(&unclaimed);
+        let found = self.find(Path::new(name), claim)?;
+        Some((found.source, Some(found.file)))
+    }
+
+    /// What to say about what was found.
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        self.changed().chain(self.refused())
     }
 
     /// The first file of this name that is a source.
@@ -263,9 +321,10 @@ mod tests {
     }
 
     fn find(paths: &SourcePaths, name: &str) -> Option<Source> {
-        let diag = Diagnostics::new();
-        let found = Reader::new(paths, &diag).find(Path::new(name), &SourceClaim::default());
-        found.map(|found| found.source)
+        let (diag, nothing) = (Diagnostics::new(), FxHashMap::default());
+        let maps = SourceMaps::default();
+        let mut reader = Reader::new(paths, (&nothing, &maps), &diag);
+        reader.text(name).map(|(source, _)| source)
     }
 
     #[test]
@@ -275,9 +334,9 @@ mod tests {
         let folder = folder.expect("a folder");
         let path = folder.path().join("a.c");
         std::fs::write(&path, "one\n").expect("written");
-        let paths = SourcePaths::default();
-        let diag = Diagnostics::new();
-        let mut reader = Reader::new(&paths, &diag);
+        let (paths, maps) = (SourcePaths::default(), SourceMaps::default());
+        let (diag, nothing) = (Diagnostics::new(), FxHashMap::default());
+        let mut reader = Reader::new(&paths, (&nothing, &maps), &diag);
         let names = [0, 1, 2].map(|up| {
             let around = format!("/{}", "usr/../".repeat(up));
             PathBuf::from(format!("{around}{}", path.display()))

@@ -45,6 +45,12 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             lost: session.stats.lost(),
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
+            guests: stages
+                .samples
+                .rowless
+                .iter()
+                .map(|(samples, _)| samples)
+                .sum(),
         },
         events: events(stages),
         unknown_machine: unknown_machine(recording, session),

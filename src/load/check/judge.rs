@@ -204,6 +204,16 @@ fn samples(
         });
     }
     few(evidence, about, limits, out);
+    if loss.guests > 0 {
+        let all = loss.guests.saturating_add(samples);
+        let text = format!(
+            "{:.2}% ran in guests, whose code the recording does not tell ({} of {all}); they are left out of all but totals",
+            percent(loss.guests, all),
+            loss.guests
+        );
+        let fix = "record in the guest, or the host alone: perf record -e cycles:H";
+        out.push(finding(Level::Warn, "samples.guests", text).fixed_by([fix]));
+    }
     if loss.throttled > 0 {
         let often = percent(loss.throttled, samples) >= WORTH_WARNING;
         let level = if often { Level::Warn } else { Level::Note };
@@ -615,8 +625,8 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let copied: u64 = evidence.copied.iter().map(|culprit| culprit.samples).sum();
     if copied > 0 {
         let text = format!(
-            "{} of the samples lie in code that the program copied over its own, as for large pages; it has the names of the \
-             file: {}",
+            "{} of the samples lie where the program copied code over its own at some time, as for large pages; it has the \
+             names of the file: {}",
             share_of(copied, evidence),
             names(&evidence.copied, evidence)
         );

@@ -155,6 +155,8 @@ pub struct Loss {
     pub chunks: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
+    /// Samples of guests, which have no rows and are not among those that are there.
+    pub guests: u64,
 }
 
 /// Samples whose stacks ended for one reason.

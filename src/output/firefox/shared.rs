@@ -70,6 +70,37 @@ struct NativeRow {
     size: u64,
 }
 
+/// By symbol: the file of its lines, where it is not the one that the symbol's name has: that of a source map.
+fn mapped(profile: &Profile) -> IndexVec<SymbolId, Option<StringId>> {
+    let mut mapped = index_vec![None; profile.symbols.len()];
+    // Lines of a function are in few files, and most in its own.
+    let mut own: IndexVec<SymbolId, Option<StringId>> = index_vec![None; profile.symbols.len()];
+    let plain = |file: &str| file.strip_prefix("file://").unwrap_or(file).to_owned();
+    for frame in &profile.frames {
+        let (Some(id), Some(line)) = (frame.symbol, frame.line) else {
+            continue;
+        };
+        let symbol = &profile[id];
+        let Some(producer) = symbol.producer else {
+            continue;
+        };
+        let is_new = mapped[id].is_none() && own[id] != Some(line.file);
+        if !is_new || line.line == 0 || line.line == SourceLine::NO_LINE {
+            continue;
+        }
+        let place = (producer.row().place)(symbol.name.as_bytes());
+        let Some(file) = place.and_then(|place| symbol.name.get(place.file)) else {
+            continue;
+        };
+        if plain(file) == plain(&profile[line.file]) {
+            own[id] = Some(line.file);
+        } else {
+            mapped[id] = Some(line.file);
+        }
+    }
+    mapped
+}
+
 /// The tables under construction.
 pub(super) struct Shared<'p> {
     profile: &'p Profile,
@@ -88,6 +119,10 @@ pub(super) struct Shared<'p> {
     /// By name and resource.
     known_funcs: FxHashMap<(TextId, Option<LibId>), FuncId>,
     of_symbol: IndexVec<SymbolId, Option<FuncId>>,
+    /// By symbol: the file that a source map gives its lines, if one does.
+    mapped: IndexVec<SymbolId, Option<StringId>>,
+    /// Functions of scripts in a file that is not their first one.
+    elsewhere: FxHashMap<(FuncId, StringId), FuncId>,
     /// Names of symbols.
     known_names: IndexVec<SymbolId, Option<TextId>>,
     natives: IndexVec<NativeId, NativeRow>,
@@ -120,6 +155,8 @@ impl<'p> Shared<'p> {
             funcs: IndexVec::with_capacity(profile.symbols.len()),
             known_funcs: FxHashMap::with_capacity_and_hasher(profile.symbols.len(), FxBuildHasher),
             of_symbol: index_vec![None; profile.symbols.len()],
+            mapped: mapped(profile),
+            elsewhere: FxHashMap::default(),
             known_names: index_vec![None; profile.symbols.len()],
             natives: IndexVec::with_capacity(profile.symbols.len()),
             known_natives: index_vec![None; profile.symbols.len()],
@@ -298,20 +335,48 @@ impl<'p> Shared<'p> {
                 func
             }
         };
-        if self.funcs[func].source.is_none()
-            && let Some(line) = frame.line
-        {
-            let source = match self.of_file.get(&line.file) {
-                Some(&known) => known,
-                None => {
-                    let source = self.source(&profile[line.file]);
-                    self.of_file.insert(line.file, source);
-                    source
-                }
-            };
-            self.funcs[func].source = Some(source);
+        let Some(line) = frame.line else {
+            return func;
+        };
+        let row = &self.funcs[func];
+        let (source, is_js) = (row.source, row.is_js);
+        match source {
+            None => self.funcs[func].source = Some(self.source_of(line.file)),
+            // A source map covers a script in part: what is in another file is another function, so that no line is lost.
+            Some(_) if is_js && line.line > 0 && !self.is_of_file(source, line.file) => {
+                return self.in_file(func, line.file);
+            }
+            Some(_) => {}
         }
         func
+    }
+
+    /// The same function in another file.
+    fn in_file(&mut self, func: FuncId, file: StringId) -> FuncId {
+        if let Some(known) = self.elsewhere.get(&(func, file)) {
+            return *known;
+        }
+        let source = Some(self.source_of(file));
+        let row = &self.funcs[func];
+        let new = self.funcs.push(FuncRow {
+            name: row.name,
+            resource: row.resource,
+            source,
+            is_js: row.is_js,
+            start: None,
+        });
+        self.elsewhere.insert((func, file), new);
+        new
+    }
+
+    /// The source of a file of the profile.
+    fn source_of(&mut self, file: StringId) -> SourceId {
+        if let Some(&known) = self.of_file.get(&file) {
+            return known;
+        }
+        let source = self.source(&self.profile[file]);
+        self.of_file.insert(file, source);
+        source
     }
 
     fn name(&mut self, symbol: SymbolId) -> TextId {
@@ -320,9 +385,11 @@ impl<'p> Shared<'p> {
     }
 
     /// Functions of scripts are told by their names where they begin.
-    fn place_in_name(&mut self, func: FuncId, symbol: SymbolId) {
+    ///
+    /// Not where a source map says that they are in another file: then their lines tell.
+    fn place_in_name(&mut self, func: FuncId, id: SymbolId) {
         let profile = self.profile;
-        let symbol = &profile[symbol];
+        let symbol = &profile[id];
         let name = symbol.name.as_str();
         if !profile[symbol.object].is_jit && symbol.producer.is_none() {
             return;
@@ -335,6 +402,11 @@ impl<'p> Shared<'p> {
         let Some(file) = name.get(place.file) else {
             return;
         };
+        if let Some(original) = self.mapped[id] {
+            let source = self.source_of(original);
+            self.funcs[func].source = Some(source);
+            return;
+        }
         let source = self.source(file);
         let row = &mut self.funcs[func];
         row.source = Some(source);

@@ -41,12 +41,16 @@
   if (two) tree.around = around(tree, fns.way);
   cells.period = data.cells.period.map(period => period * data.unit);
   const KINDS = data.kinds;
+  // By node: whose it is, and what runs there.
+  const tree0 = tree;
+  tree.package = [0, ...data.package];
+  tree.activity = [0, ...data.activity];
   const nameOf = f => f < 0 ? 'all' : fns.name[f];
   const objectOf = f => f < 0 || fns.object[f] < 0 ? '' : data.objects[fns.object[f]];
   const kindOf = f => f < 0 ? 0 : fns.kind[f];
 
   // ---- what is shown; most of it is in the address
-  const initial = {v: data.view, m: data.measure, t: 'all', z: 0, f: -1, s: '', i: data.inverted ? 1 : 0, o: '-own'};
+  const initial = {v: data.view, m: data.measure, t: 'all', z: 0, f: -1, s: '', i: data.inverted ? 1 : 0, o: '-own', c: data.color};
   const state = {...initial};
   let measured, sums, view, rows = [], selected = 0, matched = null, focusRow = 0, hover = null;
 
@@ -118,19 +122,25 @@
 
   // ---- colours
   const hues = [[225, 8], [42, 92], [205, 75], [145, 48], [16, 85], [0, 0]];
+  // Of packages and activities, the heaviest first; of the others.
+  const PALETTE = [[42, 92], [205, 75], [145, 48], [276, 62], [16, 85], [335, 70], [75, 55], [226, 70]], OTHER = [36, 30];
   const tints = new Map();
-  function colorOf(kind, off) {
-    const [hue, saturation] = hues[kind];
+  const paint = (names, at) => state.c === 'package' && at === names.length - 1 ? hues[0] : PALETTE[at] || OTHER;
+  function colorOf([hue, saturation], off) {
     return dark.matches ? `hsl(${hue} ${saturation * .6}% ${26 + 11 * off}%)` : `hsl(${hue} ${saturation}% ${69 + 13 * off}%)`;
   }
-  function tint(f) {
-    if (!tints.has(f)) {
+  function tint(view, h) {
+    const f = view.fn(h), names = kindOf(f) && colors[state.c];
+    const at = names ? tree[state.c][view.node(h)] : -1, key = at * count + f;
+    if (!tints.has(key)) {
       let hash = 0;
       for (const c of nameOf(f)) hash = (hash * 31 + c.codePointAt(0)) | 0;
-      tints.set(f, colorOf(kindOf(f), ((hash >>> 4) % 64) / 64));
+      const color = at < 0 || f === data.runtime ? hues[at < 0 ? kindOf(f) : 0] : paint(names, at);
+      tints.set(key, colorOf(color, ((hash >>> 4) % 64) / 64));
     }
-    return tints.get(f);
+    return tints.get(key);
   }
+  const colors = data.packages.length ? {package: data.packages, activity: data.activities, kind: null} : {};
   // Blue for less, orange for more, where a test says so; pale around it; grey is the rest.
   function change(tree, h) {
     const f = tree.fn(h), way = f < 0 ? 0 : fns.way[f], pale = !way && tree.around && tree.around(h);
@@ -203,7 +213,7 @@
     const {h, x, w} = frame, tree = frame.other || view, f = tree.fn(h);
     const gone = two && !tree.total(h, 0);
     context.globalAlpha = state.v === 'down' && state.z && tree.depth(h) < tree.depth(state.z) ? .55 : 1;
-    context.fillStyle = two && f >= 0 ? change(tree, h) : tint(f);
+    context.fillStyle = two && f >= 0 ? change(tree, h) : tint(tree, h);
     context.fillRect(x, y, Math.max(w - (w > 2 ? 1 : 0), LEAST), ROW - 1);
     if (matched && f >= 0 && matched[f]) {
       context.fillStyle = mark;
@@ -259,8 +269,13 @@
       if (f >= 0 && kindOf(f)) parts.push(data.words[fns.word[f]]);
       return [nameOf(f), parts.join(' · ')];
     }
+    if (tree.node && f >= 0 && kindOf(f) && data.packages.length) {
+      const node = tree.node(h);
+      parts.push(`${data.packages[tree0.package[node]]}: ${data.activities[tree0.activity[node]]}`);
+    }
     parts.push(`total ${absolute(total, 0)} (${percent(share(total))})`);
     if (tree !== view.above && state.v !== 'up') parts.push(`self ${absolute(own, 0)} (${percent(share(own))})`);
+    if (f >= 0 && fns.raw[f]) parts.push(fns.raw[f]);
     return [nameOf(f), parts.join(' · ')];
   }
   function tell(tree, h) {
@@ -397,7 +412,7 @@
       const make = words => new RegExp(words, isPlain ? 'i' : '');
       try { pattern = make(state.s); } catch { pattern = make(state.s.replace(/[^\w\s]/g, '\\$&')); }
       matched = new Uint8Array(count);
-      for (let f = 0; f < count; f++) if (pattern.test(fns.name[f])) matched[f] = 1;
+      for (let f = 0; f < count; f++) if (pattern.test(fns.name[f]) || pattern.test(fns.raw[f])) matched[f] = 1;
     }
     order = null;
   }
@@ -434,6 +449,7 @@
     }
     if (!measures.some(one => one.id === state.m)) state.m = initial.m;
     if (!tabs.some(tab => tab.id === state.v)) state.v = initial.v;
+    if (!(state.c in colors)) state.c = initial.c;
     if (!$('scope').querySelector(`option[value="${CSS.escape(state.t)}"]`)) state.t = 'all';
     if (state.f < -1 || state.f >= count) state.f = -1;
     if (state.z < 0) state.z = 0;
@@ -464,6 +480,7 @@
     const has = (...keys) => keys.some(key => key in changes);
     if (has('m', 't')) remeasure();
     if (has('s')) look();
+    if (has('c')) { tints.clear(); legend(); }
     if (has('o')) order = null;
     if (has('m', 't', 'v') || has('f') && state.v === 'around') {
       const zoom = state.z;
@@ -478,6 +495,7 @@
     $('flip').textContent = state.i ? 'Root below' : 'Root on top';
     $('reset').hidden = !state.z;
     $('event').value = state.m;
+    $('color').value = state.c;
     $('scope').value = state.t;
     if (document.activeElement !== $('search')) $('search').value = state.s;
     tellMatched();
@@ -547,6 +565,7 @@
     moveRow(0);
   });
   $('event').addEventListener('change', () => go({m: $('event').value}));
+  $('color').addEventListener('change', () => go({c: $('color').value}));
   $('scope').addEventListener('change', () => go({t: $('scope').value, z: 0}));
   $('search').addEventListener('input', () => go({s: $('search').value}, true));
   $('flip').addEventListener('click', () => go({i: 1 - state.i}));
@@ -614,7 +633,7 @@
   });
   addEventListener('popstate', () => { load(); show(); });
   addEventListener('resize', () => show({i: state.i}));
-  dark.addEventListener('change', () => { tints.clear(); legend(); show({}); });
+  dark.addEventListener('change', () => show({c: state.c}));
 
   // ---- what is there to choose
   function fill() {
@@ -622,6 +641,8 @@
       const option = text($('event'), 'option', one.label);
       option.value = one.id;
     }
+    for (const word in colors) text($('color'), 'option', word).value = word;
+    $('color').parentElement.hidden = !data.packages.length;
     const scope = $('scope'), option = (parent, value, words) => { text(parent, 'option', words).value = value; };
     option(scope, 'all', 'all threads');
     const processes = new Map();
@@ -658,18 +679,24 @@
       entry(color(hues[1]), '▲ more, + new');
       text(box, 'span', 'pale: around a change');
       if (data.note) text(box, 'span', data.note);
+    } else if (colors[state.c]) {
+      const names = colors[state.c], last = state.c === 'package' ? names.length - 1 : names.length;
+      names.forEach((name, at) => {
+        if (at < PALETTE.length && at < last || at === last) entry(colorOf(paint(names, at), .5), cut(name, 40));
+      });
+      if (last > PALETTE.length) entry(colorOf(OTHER, .5), 'others');
     } else {
       const seen = new Set(fns.kind);
       KINDS.forEach((kind, number) => {
-        if (number && seen.has(number)) entry(colorOf(number, .5), kind);
+        if (number && seen.has(number)) entry(colorOf(hues[number], .5), kind);
       });
     }
   }
 
   fill();
   for (const id of ['bar', 'main', 'foot']) $(id).hidden = false;
-  legend();
   load();
+  legend();
   show();
   const top = sorted().length, best = [...Array(count).keys()].filter(kindOf).sort((a, b) => sums[0].own[b] - sums[0].own[a]).slice(0, 5);
   Object.assign(body.dataset, {

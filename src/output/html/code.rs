@@ -51,8 +51,10 @@ pub fn codes(
         .filter(|(_, function)| !matches!(function.kind, Kind::Comm | Kind::Inlined))
         .filter_map(|(number, function)| {
             let object = flame.objects.get(function.object?)?;
-            Some(((function.name.as_str(), object.as_str()), number))
+            let names = function.raw.iter().chain([&function.name]);
+            Some(names.map(move |name| ((name.as_str(), object.as_str()), number)))
         })
+        .flatten()
         .collect();
     let mut left = MOST_BYTES;
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
-use crate::flame::{Comparison, Findings, Flame, Kind, NodeId, shown};
+use crate::flame::{Comparison, Findings, Flame, Function, Kind, NodeId, RUNTIME, shown};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
 use crate::profile::{EventId, ThreadId};
@@ -34,11 +34,20 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
             text(note, &mut json);
         }
     }
+    let usual = options.color_by.unwrap_or_else(|| flame.usual_colors());
+    let _ = write!(json, ",\"color\":\"{}\",\"runtime\":", usual.word());
+    let is_runtime = |f: &Function| f.kind != Kind::Comm && f.symbol.is_none() && f.name == RUNTIME;
+    let runtime = flame.functions.iter().position(is_runtime);
+    let _ = match runtime {
+        Some(function) => write!(json, "{function}"),
+        None => write!(json, "-1"),
+    };
     push_events_and_threads(content, &mut json);
     json.push_str(",\"objects\":");
     list(&mut json, &flame.objects, |object, json| text(object, json));
     push_functions(flame, content.findings, &mut json);
     push_nodes(flame, &mut json);
+    push_natures(flame, &mut json);
     push_cells(flame, &mut json);
     if !content.code.is_empty() {
         json.push_str(",\"code\":");
@@ -114,6 +123,10 @@ fn push_functions(flame: &Flame, findings: Option<&Findings>, json: &mut String)
     list(json, &flame.functions, |function, json| {
         number(function.kind as u64, json)
     });
+    json.push_str(",\"raw\":");
+    list(json, &flame.functions, |function, json| {
+        text(&function.raw.join(" · "), json)
+    });
     if let Some(findings) = findings {
         json.push_str(",\"way\":");
         list(json, &findings.of, |finding, json| {
@@ -142,6 +155,26 @@ fn push_nodes(flame: &Flame, json: &mut String) {
     json.push_str(",\"fn\":");
     list(json, flame.nodes.iter().skip(1), |node, json| {
         number(u64::from(node.function.0), json)
+    });
+}
+
+/// Of each node whose it is and what runs there, by names.
+fn push_natures(flame: &Flame, json: &mut String) {
+    for (key, names) in [
+        ("packages", &flame.packages),
+        ("activities", &flame.activities),
+    ] {
+        let _ = write!(json, ",\"{key}\":");
+        list(json, names, |name, json| text(name, json));
+    }
+    let natures = || flame.natures.iter().skip(1);
+    json.push_str(",\"package\":");
+    list(json, natures(), |nature, json| {
+        number(u64::from(nature.package), json)
+    });
+    json.push_str(",\"activity\":");
+    list(json, natures(), |nature, json| {
+        number(u64::from(nature.activity), json)
     });
 }
 

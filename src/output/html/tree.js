@@ -103,6 +103,7 @@ function topDown(t, m) {
     depth: h => t.depth[h],
     exists: h => h >= 0 && h < t.n,
     around: h => t.around && t.around[h],
+    node: h => h,
   };
 }
 
@@ -120,16 +121,18 @@ function merged(t, m, way, fn, nodes) {
     next: h => list[h].next,
     depth: h => list[h].depth,
     exists: h => h >= 0 && h < list.length,
+    node: h => list[h].node,
   };
   const list = [];
   const runs = m.own.length, byOwn = way === 'leaves';
   function add(fn, parent) {
     const zero = () => new Array(runs).fill(0);
     const depth = parent < 0 ? 0 : list[parent].depth + 1;
-    list.push({fn, parent, depth, width: 0, own: zero(), total: zero(), at: [], from: [], first: -1, next: -1, done: false});
+    list.push({fn, parent, depth, node: 0, width: 0, own: zero(), total: zero(), at: [], from: [], first: -1, next: -1, done: false});
     return list.length - 1;
   }
   function put(node, at, from) {
+    node.node = node.node || at;
     node.at.push(at);
     node.from.push(from);
     for (let r = 0; r < runs; r++) {

@@ -25,6 +25,8 @@ mod time;
 mod timeline;
 mod waits;
 
+use self::events::plain_name;
+use crate::perfdata::{Event, Recording};
 use crate::session::{Filter, Samples};
 use crate::unit::Unit;
 
@@ -41,6 +43,8 @@ pub struct Options {
     pub spec: Spec,
     /// As it was typed, for names and messages.
     pub text: String,
+    /// Where nothing was asked for: the events tell, if all of them are probes or switches.
+    pub infers: bool,
     /// Numbers that are known to be wrong are wanted all the same.
     pub force: bool,
     /// Frames that belong to the measurement, not to the program, are left out.
@@ -111,6 +115,33 @@ pub enum Trim {
     Scheduler,
     /// Allocators, and what languages put around them.
     Allocators,
+}
+
+/// What samples weigh where nothing was asked for: bytes if all events are probes and some are of allocators, time if all are
+/// tracepoints and some are switches. As they were recorded, calls of `malloc` say that `malloc` is all there is.
+#[must_use]
+pub fn infer(recording: &Recording<'_>) -> Option<(Spec, &'static str)> {
+    let is_dummy = |event: &Event| plain_name(event) == "dummy";
+    let events = || recording.events.iter().filter(|event| !is_dummy(event));
+    let has_return = |name: &str| name.contains("__return");
+    let allocates = |event: &Event| {
+        let kind = allocators::kind_of_event(&event.name);
+        let is_probe = recording
+            .tracepoints
+            .field(event.attr.config, "__probe_ip")
+            .is_some();
+        is_probe && !has_return(&event.name) && kind.is_some_and(Kind::allocates)
+    };
+    if !events().all(|event| event.attr.is_tracepoint()) {
+        return None;
+    }
+    if events().any(allocates) {
+        return Some((Spec::Heap(spec::Heap::Alloc), "alloc"));
+    }
+    let is_switch = |event: &Event| events::is_tracepoint(event, "sched:sched_switch");
+    events()
+        .any(is_switch)
+        .then_some((Spec::Waits(spec::Waits::OffCpu), "offcpu"))
 }
 
 /// Makes of the samples what was asked for.

@@ -3,6 +3,7 @@
 use crate::assembly::{Assembly, Function, Functions};
 use crate::near::{Candidate, near};
 use crate::profile::EventId;
+use crate::runtimes::query::{self, Fit, Query};
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -87,7 +88,8 @@ fn reaches(functions: &Functions, number: usize, limit: f64) -> bool {
             .any(|share| share >= limit)
 }
 
-/// The functions of a name: those that have it, else those of the only name that begins with it.
+/// The functions of a name: those that have it, as reports or tables print it, else those of the only name that begins with it
+/// or that it finds.
 fn find(
     functions: &Functions,
     among: &[usize],
@@ -99,22 +101,46 @@ fn find(
     if !exact.is_empty() {
         return Ok(exact);
     }
+    let queries: Vec<Query> = spellings.iter().map(|text| Query::of(text)).collect();
+    let fit = |number: usize| {
+        let Function { name, clean, .. } = &functions.all[number];
+        let fits = queries
+            .iter()
+            .filter_map(|query| query.fit(name, clean, &[]));
+        fits.min()
+    };
+    let fits: Vec<(usize, Option<Fit>)> =
+        among.iter().map(|number| (*number, fit(*number))).collect();
+    let found = query::best(fits.iter().copied());
+    let is_name = fits
+        .iter()
+        .any(|(_, fit)| fit.is_some_and(|fit| fit <= Fit::Name));
+    let is_unique = |found: &[usize]| {
+        let mut pairs = found.windows(2);
+        pairs.all(|pair| name(&pair[0]) == name(&pair[1]))
+    };
+    if is_name {
+        return Ok(found);
+    }
     let begins = |number: &&usize| {
         spellings
             .iter()
             .any(|spelling| name(number).starts_with(spelling))
     };
     let longer: Vec<usize> = among.iter().filter(begins).copied().collect();
-    let is_unique = longer
-        .windows(2)
-        .all(|pair| name(&pair[0]) == name(&pair[1]));
-    if !longer.is_empty() && is_unique {
-        return Ok(longer);
+    for found in [longer, found] {
+        if !found.is_empty() && is_unique(&found) {
+            return Ok(found);
+        }
     }
     let wanted = spellings.first().cloned().unwrap_or_default();
-    let names = among.iter().map(|number| Candidate {
-        name: name(number),
-        shown: name(number),
+    let shown: Vec<String> = among
+        .iter()
+        .map(|number| functions.all[*number].clean.short())
+        .collect();
+    let names = among.iter().zip(&shown).map(|(number, shown)| Candidate {
+        name: &functions.all[*number].clean.name,
+        shown,
         weight: functions.all[*number].weight(EventId::default()).0,
     });
     Err(NotFound {

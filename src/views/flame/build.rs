@@ -12,8 +12,12 @@ use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
 use crate::profile::{CommId, Entry, EventId, FrameId, Profile, StackId, ThreadId};
 use crate::questions::functions::Identity;
+use crate::questions::payers::{Payers, Step};
 
-use super::names::{Naming, kind, push_frame, shown};
+use super::look::{
+    Look, MORE, NO_PACKAGE, Nature, Place, RUNTIME, Votes, fold_runs, fold_runtime, recurring,
+};
+use super::names::{Naming, kind, push_folded, push_frame, shown, without_arguments};
 use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
 
 /// What stands at the bottom.
@@ -55,6 +59,17 @@ pub struct Paths {
     pub(super) all: Rows,
     /// By what functions are the same in another recording, in paths of a difference. Without a name, as what it lies in.
     pub(super) identities: IndexVec<FunctionId, Option<Identity>>,
+    /// What the frames of each path are, if somebody asked for it.
+    pub(super) natures: Option<Box<Natures>>,
+}
+
+/// What the frames of paths are.
+#[derive(Debug, Default)]
+pub(super) struct Natures {
+    /// By path: of each of its functions.
+    of: Sequences<LineId, Nature, ()>,
+    /// Names of packages, of which the first is none, and of activities.
+    names: [Vec<String>; 2],
 }
 
 /// Makes the tree.
@@ -72,15 +87,35 @@ pub fn build(profile: &Profile, options: &Options) -> Flame {
 /// Beyond 4 G of anything.
 #[must_use]
 pub fn paths(profile: &Profile, options: &Options) -> Paths {
+    paths_as(profile, options, None)
+}
+
+/// The same, made readable.
+///
+/// # Panics
+/// Beyond 4 G of anything.
+#[must_use]
+pub fn paths_as(profile: &Profile, options: &Options, look: Option<Look<'_>>) -> Paths {
     let series = series(profile, options);
     let lines = lines(profile, options, &series);
-    let words = Words::of(profile, options, &lines);
+    let words = Words::of(profile, options, &lines, look);
+    let (all, natures) = match look {
+        None => {
+            let all = rows(profile, options, &lines, &words.of_frame, &words.of_comm);
+            (all, None)
+        }
+        Some(look) => {
+            let (all, natures) = readable(profile, options, &lines, &words, look);
+            (all, Some(Box::new(natures)))
+        }
+    };
     Paths {
-        all: rows(profile, options, &lines, &words.of_frame, &words.of_comm),
+        all,
         functions: words.functions,
         objects: objects(profile),
         series: series.all,
         identities: IndexVec::new(),
+        natures,
     }
 }
 
@@ -98,7 +133,15 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
     };
     let rows = paths.all;
     let order = rows.in_order(threads, |tag| tag.series);
-    grow(&mut flame, &rows, &order);
+    let mut votes = Votes::default();
+    grow(&mut flame, &rows, &order, |nodes, line| {
+        if let Some(natures) = &paths.natures {
+            votes.add(nodes, natures.of.get(line), rows.tag(line).samples);
+        }
+    });
+    if let Some(natures) = paths.natures {
+        votes.settle(&mut flame, natures.names);
+    }
     flame
 }
 
@@ -212,13 +255,20 @@ struct Words {
     of_frame: IndexVec<FrameId, FunctionId>,
     /// By line.
     of_comm: Vec<FunctionId>,
+    /// What stands for frames that are left out: those around packages, and those that recur.
+    instead: [FunctionId; 2],
 }
 
 impl Words {
     /// Frames of which one thread makes the names at once.
     const PIECE: usize = 1024;
 
-    fn of(profile: &Profile, options: &Options, lines: &[Line<'_>]) -> Self {
+    fn of(
+        profile: &Profile,
+        options: &Options,
+        lines: &[Line<'_>],
+        look: Option<Look<'_>>,
+    ) -> Self {
         let mut is_used: IndexVec<FrameId, bool> = index_vec![false; profile.frames.len()];
         for part in lines.iter().flat_map(|line| frames(profile, line.entry)) {
             part.iter().for_each(|frame| is_used[*frame] = true);
@@ -228,7 +278,7 @@ impl Words {
         let names = in_parallel(
             used.chunks(Self::PIECE).collect(),
             options.threads,
-            |piece| frame_words(profile, options.naming, piece),
+            |piece| frame_words(profile, options.naming, piece, look),
         );
         let mut texts: Vec<&[u8]> = Vec::with_capacity(used.len());
         for (text, ends) in &names {
@@ -240,11 +290,21 @@ impl Words {
         }
         let (comms, comm_of_line) = comm_words(profile, options, lines);
         texts.extend(comms.iter().map(|comm| comm.as_bytes()));
+        // No function has them, whatever it is called.
+        let instead = [RUNTIME, MORE].map(|name| format!("{name}{END}{APART}9"));
+        let first_instead = texts.len();
+        if look.is_some() {
+            texts.extend(instead.iter().map(|word| word.as_bytes()));
+        }
         let ranks: Vec<FunctionId> = byte_ranks(&texts, options.threads);
         let mut words = Self {
             functions: IndexVec::new(),
             of_frame: index_vec![FunctionId(0); profile.frames.len()],
             of_comm: Vec::new(),
+            instead: [0, 1].map(|at| {
+                let rank = ranks.get(first_instead + at);
+                rank.copied().unwrap_or(FunctionId(u32::MAX))
+            }),
         };
         let (of_frame, of_comm) = ranks.split_at(used.len());
         for (frame, rank) in used.iter().zip(of_frame) {
@@ -252,8 +312,35 @@ impl Words {
         }
         let of_line = comm_of_line.into_iter();
         words.of_comm = of_line.map(|comm| of_comm[comm]).collect();
-        words.functions = functions(profile, options.naming, (&texts, &ranks), &used);
+        let texts = (texts.as_slice(), ranks.as_slice());
+        words.functions = functions(profile, options.naming, texts, (&used, first_instead));
+        if look.is_some_and(|look| look.labels.is_some()) {
+            words.tell_raw(profile, &used);
+        }
         words
+    }
+}
+
+impl Words {
+    /// Texts that are told of a function: one for each tier is enough.
+    const RAW: usize = 6;
+
+    /// Says what the recording calls functions whose names are other ones here.
+    fn tell_raw(&mut self, profile: &Profile, used: &[FrameId]) {
+        for frame in used {
+            let Some(symbol) = profile[*frame].symbol else {
+                continue;
+            };
+            let function = &mut self.functions[self.of_frame[*frame]];
+            let raw = shown(&profile[symbol].name);
+            let is_told = function.name == raw || function.raw.iter().any(|known| *known == raw);
+            if !is_told && function.raw.len() < Self::RAW {
+                function.raw.push(raw.into_owned());
+            }
+        }
+        for function in &mut self.functions {
+            function.raw.sort_unstable();
+        }
     }
 }
 
@@ -263,11 +350,27 @@ pub(super) const END: char = ';';
 pub(super) const APART: char = '\n';
 
 /// The words of some frames, and where each ends.
-fn frame_words(profile: &Profile, naming: Naming, piece: &[FrameId]) -> (String, Vec<u32>) {
+fn frame_words(
+    profile: &Profile,
+    naming: Naming,
+    piece: &[FrameId],
+    look: Option<Look<'_>>,
+) -> (String, Vec<u32>) {
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(piece.len()));
-    for frame in piece {
-        let frame = &profile[*frame];
-        push_frame(profile, frame, naming, &mut text);
+    for id in piece {
+        let frame = &profile[*id];
+        let label = look.and_then(|look| {
+            let labels = look.labels?;
+            frame.symbol?;
+            Some(labels[look.functions.of_frame(*id).index()].as_str())
+        });
+        match (label.filter(|label| !label.is_empty()), naming) {
+            (Some(label), Naming::Whole) => text.push_str(&shown(label)),
+            (Some(label), Naming::Folded) => {
+                push_folded(without_arguments(&shown(label)), &mut text);
+            }
+            (None, _) => push_frame(profile, frame, naming, &mut text),
+        }
         text.push(END);
         text.push(APART);
         text.push(char::from(b'0' + kind(profile, frame) as u8));
@@ -323,7 +426,7 @@ fn functions(
     profile: &Profile,
     naming: Naming,
     (texts, ranks): (&[&[u8]], &[FunctionId]),
-    used: &[FrameId],
+    (used, first_instead): (&[FrameId], usize),
 ) -> IndexVec<FunctionId, Function> {
     let count = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut first: IndexVec<FunctionId, usize> = index_vec![usize::MAX; count];
@@ -345,12 +448,18 @@ fn functions(
                     .map(|object| ObjectId::from_usize(object.index())),
                 kind: kind(profile, frame),
                 symbol: frame.symbol,
+                raw: Vec::new(),
             },
             None => Function {
                 name,
                 object: None,
-                kind: Kind::Comm,
+                kind: if word < first_instead {
+                    Kind::Comm
+                } else {
+                    Kind::User
+                },
                 symbol: None,
+                raw: Vec::new(),
             },
         }
     };
@@ -388,8 +497,104 @@ fn rows(
     paths
 }
 
-/// Makes nodes and cells of sorted paths.
-fn grow(flame: &mut Flame, paths: &Rows, order: &[LineId]) {
+/// The words of each line from the bottom up, as they are read best, and what each of them is.
+fn readable(
+    profile: &Profile,
+    options: &Options,
+    lines: &[Line<'_>],
+    words: &Words,
+    look: Look<'_>,
+) -> (Rows, Natures) {
+    let mut payers = Payers::new(profile, look.functions);
+    let (mut paths, mut steps) = (Vec::with_capacity(lines.len()), Vec::new());
+    for (line, comm) in lines.iter().zip(&words.of_comm) {
+        paths.push(places(
+            profile,
+            (line, *comm),
+            words,
+            &mut payers,
+            look,
+            &mut steps,
+        ));
+    }
+    let recurring = if look.folds_runs {
+        recurring(paths.iter().map(Vec::as_slice))
+    } else {
+        Default::default()
+    };
+    let (mut rows, mut natures) = (Rows::default(), Natures::default());
+    let (mut functions, mut of_path, mut folded) = (Vec::new(), Vec::new(), Vec::new());
+    for (line, path) in lines.iter().zip(&mut paths) {
+        path.reverse();
+        if look.folds_runs {
+            fold_runs(path, &recurring, words.instead[1], &mut folded);
+            std::mem::swap(path, &mut folded);
+        }
+        if options.reverse {
+            path.reverse();
+        }
+        functions.clear();
+        functions.extend(path.iter().map(|place| place.0));
+        of_path.clear();
+        of_path.extend(path.iter().map(|place| place.1));
+        rows.push(&functions, line.tag);
+        natures.of.push(&of_path, ());
+    }
+    let packages = payers
+        .all()
+        .iter()
+        .map(|payer| shown(&payer.label()).into_owned());
+    natures.names = [
+        std::iter::once(NO_PACKAGE.to_owned())
+            .chain(packages)
+            .collect(),
+        payers
+            .activities()
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
+    ];
+    (rows, natures)
+}
+
+/// The frames of a line, leaf first, and the comm.
+fn places(
+    profile: &Profile,
+    (line, comm): (&Line<'_>, FunctionId),
+    words: &Words,
+    payers: &mut Payers<'_>,
+    look: Look<'_>,
+    steps: &mut Vec<Step>,
+) -> Vec<Place> {
+    let short = |number: usize| u16::try_from(number).unwrap_or(0);
+    let [frames, marks] = frames(profile, line.entry);
+    payers.steps(frames, steps);
+    let nature = |step: &Step| Nature {
+        package: step.payer.map_or(0, |payer| short(payer.index() + 1)),
+        activity: short(step.activity.index()),
+        folded: 0,
+    };
+    let all = frames.iter().zip(steps.iter());
+    let mut path: Vec<Place> = all
+        .map(|(frame, step)| (words.of_frame[*frame], nature(step)))
+        .collect();
+    let outermost = path.last().map(|place| place.1).unwrap_or_default();
+    let around = marks.iter().map(|mark| words.of_frame[*mark]);
+    path.extend(around.chain([comm]).map(|function| (function, outermost)));
+    if look.folds_runtime {
+        let is_own: Vec<bool> = steps.iter().map(|step| step.package.is_some()).collect();
+        fold_runtime(&mut path, &is_own, words.instead[0]);
+    }
+    path
+}
+
+/// Makes nodes and cells of sorted paths; `told` is told which nodes a path leads through.
+fn grow(
+    flame: &mut Flame,
+    paths: &Rows,
+    order: &[LineId],
+    mut told: impl FnMut(&[NodeId], LineId),
+) {
     flame.nodes.push(Node {
         parent: Flame::ROOT,
         function: FunctionId(u32::MAX),
@@ -406,6 +611,7 @@ fn grow(flame: &mut Flame, paths: &Rows, order: &[LineId]) {
             open.push(flame.nodes.push(Node { parent, function }));
         }
         last = path;
+        told(&open, line);
         let node = open.last().copied().unwrap_or(Flame::ROOT);
         add(&mut flame.cells, node, paths.tag(line));
     }

@@ -36,6 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
         }],
         all: Sequences::default(),
         identities: IndexVec::new(),
+        natures: None,
     };
     let mut path = Vec::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -90,6 +91,7 @@ fn function(name: &[u8], is_first: bool) -> Function {
         object: None,
         kind,
         symbol: None,
+        raw: Vec::new(),
     }
 }
 

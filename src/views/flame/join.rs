@@ -145,6 +145,7 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
         series: [series(0), series(1)].into_iter().collect(),
         all: Sequences::default(),
         identities: IndexVec::new(),
+        natures: None,
     };
     let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
@@ -232,7 +233,7 @@ mod tests {
     use crate::questions::compare::names_in_new;
     use crate::questions::facts::Facts;
     use crate::questions::kinds::OwnRules;
-    use crate::questions::runs::{Run, reduce};
+    use crate::questions::runs::{By, Run, reduce};
     use crate::questions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
     use crate::runtimes::Producer;
@@ -260,7 +261,7 @@ mod tests {
         let facts = Facts::of(&profile, &tally, None);
         let mut paths = paths(&profile, &options);
         clean(&mut paths, &profile, &functions);
-        let run = reduce(&profile, &functions, &tally, facts, &[]);
+        let run = reduce(&profile, &functions, &tally, facts, (&[], By::Credited));
         (paths, run)
     }
 
@@ -354,6 +355,7 @@ mod tests {
             object: None,
             kind,
             symbol: None,
+            raw: Vec::new(),
         };
         let mut before = Paths {
             functions: [
@@ -370,6 +372,7 @@ mod tests {
             series: IndexVec::new(),
             all: Sequences::default(),
             identities: IndexVec::new(),
+            natures: None,
         };
         let program = SameProgram {
             base: "measure-the-old-one".to_owned(),

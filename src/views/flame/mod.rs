@@ -6,14 +6,16 @@ mod build;
 mod findings;
 mod folded;
 mod join;
+mod look;
 mod names;
 mod prune;
 
-pub use build::{Options, Paths, Roots, build, paths, plant};
+pub use build::{Options, Paths, Roots, build, paths, paths_as, plant};
 pub use findings::{Finding, Findings};
 pub use folded::FoldedError;
 pub use folded::read as read_folded;
 pub use join::{Joined, clean, join, rename_functions, rename_program};
+pub use look::{ColorBy, Look, MORE, NO_PACKAGE, Nature, RUNTIME};
 pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
@@ -22,7 +24,7 @@ use crate::needs::Needs;
 use crate::profile::{EventId, SymbolId, ThreadId};
 
 /// What pictures are made of.
-pub const NEEDS: Needs = Needs::CHAINS;
+pub const NEEDS: Needs = Needs::CHAINS.union(Needs::KINDS);
 
 crate::ids::numbers! {
     /// Index into [`Flame::functions`].
@@ -84,6 +86,8 @@ pub struct Function {
     pub kind: Kind,
     /// A symbol of this name, for what else is known of it.
     pub symbol: Option<SymbolId>,
+    /// What the recording calls it, where that is something else: each tier has a name of its own. Harmless text.
+    pub raw: Vec<String>,
 }
 
 /// A call path: the function, called by its parent's.
@@ -167,6 +171,12 @@ pub struct Flame {
     pub series: IndexVec<SeriesId, Series>,
     /// In the order of nodes, then series.
     pub cells: Vec<Cell>,
+    /// By node: whose it is and what runs there. Empty where nobody asked for it.
+    pub natures: IndexVec<NodeId, Nature>,
+    /// Who pays, the heaviest first; what belongs to no package last.
+    pub packages: Vec<String>,
+    /// What is done, in the same order.
+    pub activities: Vec<String>,
 }
 
 /// Weights of all nodes.

@@ -71,7 +71,7 @@ pub(super) fn push_frame(profile: &Profile, frame: &Frame, naming: Naming, text:
 }
 
 /// As inferno writes names: `;` is what separates frames.
-fn push_folded(name: &str, text: &mut String) {
+pub(super) fn push_folded(name: &str, text: &mut String) {
     let mut parts = name.split(';');
     text.push_str(parts.next().unwrap_or_default());
     for part in parts {

@@ -11,6 +11,7 @@ pub enum Budget {
     Characters(usize),
 }
 
+/// A page fits on a screen, with the command above it.
 impl Default for Budget {
     fn default() -> Self {
         Self::Lines(45)
@@ -18,6 +19,8 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// Rows of a document for programs, of all tables together.
+    pub const ROWS: usize = 60;
     /// Fewest lines that a page has.
     pub const MIN_LINES: usize = 12;
     /// Most lines; nobody reads more, and no page has.

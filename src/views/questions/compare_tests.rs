@@ -49,6 +49,7 @@ fn runs(program: usize, by: By) -> [Vec<Run>; 2] {
     let (kept, end) = match by {
         By::Credited => (credited, ""),
         By::Own => (own, "-self"),
+        By::Package | By::Activity => unreachable!("tables are of functions"),
     };
     let fresh = fresh_tables().map(|folder| {
         let file = folder.join(format!("{name}{end}.json"));

@@ -46,6 +46,8 @@ pub struct Facts {
     pub path: String,
     /// Name of the process with most weight.
     pub program: String,
+    /// What an interpreter was started with, if the recorder's command line tells.
+    pub script: Option<String>,
     /// Its pid.
     pub pid: u32,
     /// Processes with samples.
@@ -129,6 +131,7 @@ impl Facts {
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
         Self {
             path: profile.recording.path.clone(),
+            script: header(profile, "cmdline").as_deref().and_then(script),
             program: program(profile, pid, &threads),
             pid,
             processes: weights.len(),
@@ -189,7 +192,12 @@ impl Facts {
             0 | 1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        format!("{} (pid {}){more}", self.program, self.pid.cast_signed())
+        let script = match &self.script {
+            Some(script) if self.processes < 2 && *script != self.program => format!(" {script}"),
+            _ => String::new(),
+        };
+        let program = &self.program;
+        format!("{program}{script} (pid {}){more}", self.pid.cast_signed())
     }
 }
 
@@ -201,6 +209,30 @@ fn header(profile: &Profile, field: &str) -> Option<String> {
         (name.trim() == field).then(|| value.trim().to_owned())
     });
     values.next()
+}
+
+/// The script or archive that the recorded command gives an interpreter: `webpack` of `node node_modules/.bin/webpack`.
+fn script(command: &str) -> Option<String> {
+    const ENDS: [&str; 12] = [
+        ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".rb", ".php", ".jar", ".pl", ".lua", ".wasm",
+    ];
+    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let mut words = command.split_ascii_whitespace();
+    // The command stands behind the recorder's options, whose values are no programs.
+    words.find(|word| {
+        let name = base(word);
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        [
+            "node", "python", "java", "bun", "deno", "ruby", "php", "wasmtime", "perl", "lua",
+            "luajit",
+        ]
+        .contains(&name)
+    })?;
+    let is_script = |word: &&str| {
+        !word.starts_with('-')
+            && (ENDS.iter().any(|end| word.ends_with(end)) || word.contains("node_modules/.bin/"))
+    };
+    words.find(is_script).map(base)
 }
 
 /// The comm of the process' first thread, else of the first of its threads with samples.

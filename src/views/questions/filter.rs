@@ -16,6 +16,7 @@ use crate::profile::{
     SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
 use crate::runtimes::CleanName;
+use crate::runtimes::query::{self, Query};
 
 /// What a tag's expression is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,42 @@ impl Parent {
     }
 }
 
+/// Texts that are searched for in names: expressions as in pprof, or names as tables print them.
+#[derive(Debug, Clone)]
+pub struct Patterns {
+    texts: Vec<String>,
+    queries: Vec<Query>,
+    /// Those that are expressions, and which these are.
+    set: RegexSet,
+    of_set: Vec<usize>,
+}
+
+impl Patterns {
+    /// Understands texts. What is no expression is a name.
+    #[must_use]
+    pub fn of(texts: &[String]) -> Self {
+        let queries: Vec<Query> = texts.iter().map(|text| Query::of(text)).collect();
+        let is_regex = |(at, query): (usize, &Query)| query.problem().is_none().then_some(at);
+        let mut of_set: Vec<usize> = queries.iter().enumerate().filter_map(is_regex).collect();
+        let set = RegexSet::new(of_set.iter().map(|at| &texts[*at])).unwrap_or_else(|_| {
+            // Each alone is small enough, all together are not.
+            of_set.clear();
+            RegexSet::empty()
+        });
+        Self {
+            texts: texts.to_vec(),
+            queries,
+            set,
+            of_set,
+        }
+    }
+
+    /// As they were given.
+    pub fn texts(&self) -> impl Iterator<Item = &String> {
+        self.texts.iter()
+    }
+}
+
 /// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
@@ -78,15 +115,15 @@ pub struct Filters {
     /// Only samples with a parent, as `report` has it.
     pub parent: Option<Parent>,
     /// Only samples with a frame that matches.
-    pub focus: Option<RegexSet>,
+    pub focus: Option<Patterns>,
     /// No samples with a frame that matches.
-    pub ignore: Option<RegexSet>,
+    pub ignore: Option<Patterns>,
     /// Frames that are removed.
-    pub hide: Option<RegexSet>,
+    pub hide: Option<Patterns>,
     /// The only frames that are kept.
-    pub show: Option<RegexSet>,
+    pub show: Option<Patterns>,
     /// Frames above the outermost match are removed; so are samples without one.
-    pub show_from: Option<RegexSet>,
+    pub show_from: Option<Patterns>,
     /// Only samples in which one of these matches.
     pub tag_focus: Vec<(Tag, Regex)>,
     /// No samples in which one of these matches.
@@ -164,7 +201,7 @@ impl Filters {
             texts.extend(parent.regex().map(|regex| format!("--parent {regex}")));
         }
         for (option, set) in sets {
-            let patterns = set.iter().flat_map(RegexSet::patterns);
+            let patterns = set.iter().flat_map(Patterns::texts);
             texts.extend(patterns.map(|pattern| format!("{option} {pattern}")));
         }
         for (option, tags) in [
@@ -311,8 +348,8 @@ struct FrameMatches {
 impl FrameMatches {
     fn of(profile: &Profile, filters: &Filters) -> Self {
         let names = FrameNames::of(profile);
-        let by = |set: &Option<RegexSet>| match set {
-            Some(set) => names.matching(profile, set),
+        let by = |patterns: &Option<Patterns>| match patterns {
+            Some(patterns) => names.matching(profile, patterns),
             None => IndexVec::new(),
         };
         let mut hidden = by(&filters.hide);
@@ -366,24 +403,36 @@ impl FrameNames {
         }
     }
 
-    /// By frame: whether a set matches it. Each symbol and object is tried once.
-    fn matching(&self, profile: &Profile, set: &RegexSet) -> IndexVec<FrameId, bool> {
-        let symbols: IndexVec<SymbolId, bool> = profile
-            .symbols
-            .iter()
-            .zip(&self.clean)
-            .map(|(symbol, clean)| {
-                set.is_match(&symbol.name)
-                    || set.is_match(&clean.name)
-                    || (!clean.file.is_empty() && set.is_match(&clean.file))
-            })
+    /// By frame: whether a pattern matches it. Each symbol and object is tried once.
+    fn matching(&self, profile: &Profile, patterns: &Patterns) -> IndexVec<FrameId, bool> {
+        let set = &patterns.set;
+        let mut has_met = vec![false; patterns.queries.len()];
+        let mut tried = |texts: &[&str]| {
+            let mut is_any = false;
+            for text in texts {
+                for at in &set.matches(text) {
+                    has_met[patterns.of_set[at]] = true;
+                    is_any = true;
+                }
+            }
+            is_any
+        };
+        let symbols = profile.symbols.iter().zip(&self.clean);
+        let mut symbols: IndexVec<SymbolId, bool> = symbols
+            .map(|(symbol, clean)| tried(&[&symbol.name, &clean.name, &clean.file]))
             .collect();
-        let objects: IndexVec<ObjectId, bool> = profile
-            .objects
-            .iter()
-            .map(|object| set.is_match(&object.long_name))
-            .collect();
-        let is_unknown = set.is_match(super::functions::UNKNOWN);
+        let objects = profile.objects.iter();
+        let objects: IndexVec<ObjectId, bool> =
+            objects.map(|object| tried(&[&object.long_name])).collect();
+        let is_unknown = tried(&[super::functions::UNKNOWN]);
+        // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
+        for (query, _) in patterns.queries.iter().zip(has_met).filter(|(_, met)| !met) {
+            let names = profile.symbols.iter_enumerated().zip(&self.clean);
+            let fits = names.map(|((id, symbol), clean)| (id, query.fit(&symbol.name, clean, &[])));
+            for id in query::best(fits) {
+                symbols[id] = true;
+            }
+        }
         let frames = profile.frames.iter().map(|frame| {
             let of_symbol = match frame.symbol {
                 Some(symbol) => symbols[symbol],
@@ -535,8 +584,8 @@ mod tests {
         builder.finish()
     }
 
-    fn set(pattern: &str) -> Option<RegexSet> {
-        Some(RegexSet::new([pattern]).expect("valid"))
+    fn set(pattern: &str) -> Option<Patterns> {
+        Some(Patterns::of(&[pattern.to_owned()]))
     }
 
     /// Weight that is left, and (self, inclusive) of functions.

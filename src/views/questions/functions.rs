@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::kinds::{self, Facts, Kind, OwnRules};
+use super::kinds::{self, Corrections, Facts, Kind, OwnRules};
 use crate::build_id::BuildId;
 use crate::ids::{IndexVec, index_vec};
 use crate::intern::ItemIndex;
@@ -119,6 +119,8 @@ pub struct Functions {
     pub is_told: bool,
     /// Whose generated code there is.
     pub producers: Vec<Producer>,
+    /// What the user knows better than the rules for packages and activities.
+    pub corrections: Corrections,
 }
 
 /// How it was told what is own.
@@ -273,6 +275,7 @@ impl<'p> TableMaker<'p> {
         self.tell_apart();
         self.out.basis = self.basis();
         self.out.is_told = self.rules.own.is_some();
+        self.out.corrections = self.rules.corrections.clone();
         self.out.producers.sort_unstable();
         self.out.producers.dedup();
         self.out

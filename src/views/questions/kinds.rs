@@ -3,7 +3,7 @@
 //! In: an object, a symbol's name, who generated it. Out: a [`Kind`]. The rules go by names, paths and the program that a process
 //! runs; [`OwnRules`] of the user come before them.
 
-use regex::RegexSet;
+use regex::{Regex, RegexSet};
 
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
@@ -17,6 +17,25 @@ pub struct OwnRules {
     pub own: Option<RegexSet>,
     /// Taken away from what is own.
     pub not_own: Option<RegexSet>,
+    /// What the user knows better than the rules.
+    pub corrections: Corrections,
+}
+
+/// Packages and activities that the user names. Names of functions, their files and their objects are matched, before all rules.
+#[derive(Debug, Clone, Default)]
+pub struct Corrections {
+    /// What belongs to a package.
+    pub packages: Vec<(String, Regex)>,
+    /// What a function does.
+    pub activities: Vec<(&'static str, Regex)>,
+}
+
+impl Corrections {
+    /// The first whose expression finds one of the names.
+    pub fn first<'c, T>(given: &'c [(T, Regex)], names: &[&str]) -> Option<&'c T> {
+        let fits = |(_, regex): &&(T, Regex)| names.iter().any(|name| regex.is_match(name));
+        given.iter().find(fits).map(|(name, _)| name)
+    }
 }
 
 impl OwnRules {

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod idle;
 pub mod kinds;
 pub mod known;
+pub mod list;
 pub mod matching;
 pub mod payers;
 pub mod peek;

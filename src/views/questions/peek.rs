@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
 use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::profile::{FrameId, Profile, StackEnd};
+use crate::runtimes::query::{self, Fit, Query};
 
 /// One step from a function, towards the root or the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,10 +52,10 @@ pub struct Block {
     pub is_recursive: bool,
 }
 
-/// Functions that a word names: by id, by exact name, else by expression; the heaviest first.
+/// Functions that a word names, by id or as [`Query`] has it; the heaviest first.
 ///
 /// # Errors
-/// When the word is no expression and no name.
+/// When the word is no expression and nothing has it in its name.
 pub fn matches(
     profile: &Profile,
     functions: &Functions,
@@ -63,39 +63,33 @@ pub fn matches(
     labels: &[String],
     word: &str,
 ) -> Result<Vec<FunctionId>, String> {
-    let ids = || functions.all.indices();
-    // As reports print it: a function has a name for each of the ways in which it was compiled.
-    let printed: BTreeSet<FunctionId> = (profile.frames.indices())
-        .filter(|frame| profile.frame_name(*frame) == word)
-        .map(|frame| functions.of_frame(frame))
-        .collect();
     let met = |id: &FunctionId| tally.of_function(*id).inclusive.samples > 0;
-    let is_exactly = |id: &FunctionId| {
+    let ids = || functions.all.indices().filter(met);
+    let has_id = |id: &FunctionId| {
         let function = functions.get(*id);
-        let names = [
-            &function.identity.name.name,
-            &labels[id.index()],
-            &function.full,
-        ];
-        names.into_iter().any(|name| name == word)
-            || function.identity.id() == word
-            || function.id() == word
-            || printed.contains(id)
+        function.identity.id() == word || function.id() == word
     };
-    let mut found: Vec<FunctionId> = ids().filter(met).filter(is_exactly).collect();
+    let mut found: Vec<FunctionId> = ids().filter(has_id).collect();
     if found.is_empty() {
-        let regex = Regex::new(word).map_err(|error| {
-            let text = error.to_string();
-            format!(
-                "{word}: no function of this name, and no expression: {}",
-                text.lines().last().unwrap_or("")
-            )
-        })?;
-        let is_match = |id: &FunctionId| {
-            let function = functions.get(*id);
-            regex.is_match(&function.identity.name.name) || regex.is_match(&function.full)
+        let query = Query::of(word);
+        // As reports print it: a function has a name for each of the ways in which it was compiled.
+        let printed: BTreeSet<FunctionId> = (profile.frames.indices())
+            .filter(|frame| profile.frame_name(*frame) == word)
+            .map(|frame| functions.of_frame(frame))
+            .collect();
+        let fit = |id: FunctionId| {
+            let function = functions.get(id);
+            let names = [labels[id.index()].as_str(), function.full.as_str()];
+            if printed.contains(&id) {
+                return Some(Fit::Printed);
+            }
+            query.fit(&function.full, &function.identity.name, &names)
         };
-        found = ids().filter(met).filter(is_match).collect();
+        found = query::best(ids().map(|id| (id, fit(id))));
+        if let (true, Some(problem)) = (found.is_empty(), query.problem()) {
+            let text = format!("{word}: no function of this name, and no expression: {problem}");
+            return Err(text);
+        }
     }
     found.sort_by_cached_key(|id| {
         let weight = tally.of_function(*id).inclusive.period;

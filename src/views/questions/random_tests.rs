@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regex::RegexSet;
 
 use super::edges::Edges;
-use super::filter::{Filters, apply};
+use super::filter::{Filters, Patterns, apply};
 use super::functions::{FunctionId, Functions};
 use super::kinds::OwnRules;
 use super::tally::Tally;
@@ -36,6 +36,7 @@ fn own(pattern: &str) -> OwnRules {
     OwnRules {
         own: set(pattern),
         not_own: None,
+        ..OwnRules::default()
     }
 }
 
@@ -138,7 +139,7 @@ proptest! {
         stacks in stacks(), options in proptest::array::uniform5(proptest::option::of(some_letters()))
     ) {
         let mut profile = profile_of(&stacks);
-        let regexes = options.each_ref().map(|set_of| set_of.as_ref().and_then(|letters| set(&pattern(letters))));
+        let regexes = options.each_ref().map(|set_of| set_of.as_ref().map(|letters| Patterns::of(&[pattern(letters)])));
         let [focus, ignore, show_from, hide, show] = regexes;
         let filters = Filters { focus, ignore, show_from, hide, show, ..Filters::default() };
         apply(&mut profile, &filters, &OwnRules::default());

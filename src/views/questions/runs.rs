@@ -8,10 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{FunctionId, Functions, Identity};
+use super::payers::Payers;
 use super::programs::{Programs, SameProgram};
 use super::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::profile::Profile;
+use crate::runtimes::{CleanName, Ecosystem};
 
 /// One function in one recording.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,6 +61,32 @@ pub enum By {
     Credited,
     /// The innermost frame, of all functions.
     Own,
+    /// What packages pay for, and what nobody does.
+    Package,
+    /// What is done.
+    Activity,
+}
+
+impl By {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Credited, Self::Own, Self::Package, Self::Activity];
+
+    /// As options and documents have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Credited => "credited",
+            Self::Own => "self",
+            Self::Package => "package",
+            Self::Activity => "activity",
+        }
+    }
+
+    /// Whether rows are functions.
+    #[must_use]
+    pub const fn is_of_functions(self) -> bool {
+        matches!(self, Self::Credited | Self::Own)
+    }
 }
 
 impl Part {
@@ -66,8 +94,8 @@ impl Part {
     #[must_use]
     pub const fn count(&self, by: By) -> Count {
         match by {
-            By::Credited => self.credited,
             By::Own => self.own,
+            By::Credited | By::Package | By::Activity => self.credited,
         }
     }
 
@@ -75,8 +103,8 @@ impl Part {
     #[must_use]
     pub const fn squares(&self, by: By) -> f64 {
         match by {
-            By::Credited => self.squares[0],
             By::Own => self.squares[1],
+            By::Credited | By::Package | By::Activity => self.squares[0],
         }
     }
 
@@ -155,7 +183,7 @@ pub fn reduce(
     functions: &Functions,
     tally: &Tally,
     facts: Facts,
-    groups: &[RegexSet],
+    (groups, by): (&[RegexSet], By),
 ) -> Run {
     let squares = Squares::of(profile, functions, tally);
     let mut run = Run {
@@ -197,11 +225,44 @@ pub fn reduce(
     run.shares = shares
         .map(|((kind, label), weight)| (format!("{kind}:{label}"), weight))
         .collect();
-    run.callers = callers(profile, functions, tally);
+    if by.is_of_functions() {
+        run.callers = callers(profile, functions, tally);
+    } else {
+        run.functions = paid(profile, functions, tally, by);
+    }
     run
 }
 
-/// What is the same wherever the sources lie.
+/// Packages, or activities, as if they were functions: each sample belongs to one.
+fn paid(
+    profile: &Profile,
+    functions: &Functions,
+    tally: &Tally,
+    by: By,
+) -> BTreeMap<Identity, Part> {
+    let mut payers = Payers::new(profile, functions);
+    let mut parts: BTreeMap<Identity, Part> = BTreeMap::new();
+    for stack in &tally.stacks {
+        let told = payers.of(stack.frames(profile));
+        let (object, name) = if by == By::Package {
+            let payer = &payers.all()[told.payer];
+            let ecosystem = payer.ecosystem.map_or("nobody", Ecosystem::word);
+            (ecosystem, payer.name.as_str())
+        } else {
+            ("", payers.activities()[told.activity])
+        };
+        let identity = Identity {
+            object: object.to_owned(),
+            name: CleanName::plain(name),
+        };
+        let part = parts.entry(identity).or_default();
+        part.credited.add(stack.count);
+        part.squares[0] += stack.squares;
+        part.is_own = true;
+    }
+    parts
+}
+
 /// Σw² of all samples, and by function of credited weight, of self and by the address.
 struct Squares {
     total: f64,

@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, Function, FunctionId, Functions};
-use super::payers::Spending;
+use super::payers::{PayerId, Spending};
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, Profile, StringId};
 use crate::runtimes::CleanName;
 use crate::runtimes::names::told_apart;
 
@@ -31,6 +31,34 @@ pub struct Foreign {
     /// The innermost own function above it.
     pub payer: FunctionId,
     /// How much.
+    pub count: Count,
+}
+
+/// A function that belongs to who pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paying {
+    /// The function.
+    pub function: FunctionId,
+    /// Its package.
+    pub payer: PayerId,
+    /// What it pays for.
+    pub credited: Count,
+    /// As the innermost frame.
+    pub own: Count,
+}
+
+/// A source line of who pays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaidLine {
+    /// The file, as the compiler or the runtime named it.
+    pub file: String,
+    /// The line from 1.
+    pub line: u32,
+    /// The function that it is in.
+    pub function: FunctionId,
+    /// Its package.
+    pub payer: PayerId,
+    /// What it pays for.
     pub count: Count,
 }
 
@@ -64,6 +92,10 @@ pub struct Summary {
     pub kinds: Vec<Share>,
     /// Who pays, and what is done.
     pub spending: Spending,
+    /// Functions of who pays, by what they pay for.
+    pub paying: Vec<Paying>,
+    /// Their lines, if they were asked for, in the same way.
+    pub lines: Vec<PaidLine>,
     /// By object of the address.
     pub objects: Vec<Share>,
     /// By comm.
@@ -119,8 +151,12 @@ impl Summary {
         };
         let has_part = |id: FunctionId| is_wanted(numbers[id.index()].credited.period);
         let label = |id: FunctionId| labels.get(&functions, id);
+        let paying = paying(&functions, &spending, label);
+        let lines = lines(profile, &functions, &spending);
         Self {
             spending,
+            paying,
+            lines,
             kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word()),
             objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),
@@ -150,6 +186,68 @@ impl Summary {
     pub fn own_rule(&self) -> String {
         own_rule(&self.functions)
     }
+}
+
+/// The functions of frames that pay, the heaviest first.
+fn paying<'l>(
+    functions: &Functions,
+    spending: &Spending,
+    label: impl Fn(FunctionId) -> &'l str,
+) -> Vec<Paying> {
+    let mut sums: FxHashMap<(FunctionId, PayerId), (Count, Count)> = FxHashMap::default();
+    for paid in &spending.frames {
+        let key = (functions.of_frame(paid.frame), paid.payer);
+        let (credited, own) = sums.entry(key).or_default();
+        credited.add(paid.credited);
+        own.add(paid.own);
+    }
+    let mut all: Vec<Paying> = sums
+        .into_iter()
+        .map(|((function, payer), (credited, own))| Paying {
+            function,
+            payer,
+            credited,
+            own,
+        })
+        .collect();
+    let key = |paying: &Paying| {
+        let weight = std::cmp::Reverse(paying.credited.period);
+        (
+            weight,
+            label(paying.function),
+            paying.function,
+            paying.payer,
+        )
+    };
+    all.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    all
+}
+
+/// The lines of frames that pay, the heaviest first. Only frames that have one, as they do where somebody asked.
+fn lines(profile: &Profile, functions: &Functions, spending: &Spending) -> Vec<PaidLine> {
+    let mut sums: FxHashMap<(StringId, u32, FunctionId, PayerId), Count> = FxHashMap::default();
+    for paid in &spending.frames {
+        let place = profile[paid.frame].line.filter(|place| place.line > 0);
+        let Some(place) = place else { continue };
+        let function = functions.of_frame(paid.frame);
+        let key = (place.file, place.line, function, paid.payer);
+        sums.entry(key).or_default().add(paid.credited);
+    }
+    let mut all: Vec<PaidLine> = sums
+        .into_iter()
+        .map(|((file, line, function, payer), count)| PaidLine {
+            file: profile[file].clone(),
+            line,
+            function,
+            payer,
+            count,
+        })
+        .collect();
+    all.sort_unstable_by(|a, b| {
+        let key = |of: &PaidLine| (std::cmp::Reverse(of.count.period), of.line, of.function);
+        (key(a), &a.file).cmp(&(key(b), &b.file))
+    });
+    all
 }
 
 /// How it was told what is own, in words.

@@ -248,6 +248,7 @@ mod tests {
         let rules = OwnRules {
             own: Some(regex::RegexSet::new([own]).expect("valid")),
             not_own: None,
+            ..OwnRules::default()
         };
         let functions = Functions::of(&profile, &rules);
         let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));

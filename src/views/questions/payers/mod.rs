@@ -8,9 +8,11 @@
 mod objects;
 mod paid;
 mod spending;
+mod steps;
 
 pub use paid::{Paid, Part as PaidPart};
-pub use spending::{Activity, Payment, Spending};
+pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending};
+pub use steps::Step;
 
 use std::cell::OnceCell;
 
@@ -19,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
 use super::functions::{Function, FunctionId, Functions};
-use super::kinds::Kind;
+use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::package::{crate_of, is_rust_std, may_be_rust_std, of_go};
@@ -51,6 +53,17 @@ impl Payer {
             None => format!("nobody: {}", self.name),
         }
     }
+}
+
+/// What is told of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Who pays.
+    pub payer: PayerId,
+    /// What is done.
+    pub activity: ActivityId,
+    /// Which frame belongs to who pays, from the leaf; none where nobody does.
+    pub depth: Option<usize>,
 }
 
 /// What rows of activities say of a frame: the rank and the word.
@@ -153,7 +166,7 @@ impl<'p> Payers<'p> {
     }
 
     /// Who pays for a stack, leaf first, and what it does.
-    pub fn of(&mut self, frames: &[FrameId]) -> (PayerId, ActivityId) {
+    pub fn of(&mut self, frames: &[FrameId]) -> Told {
         let mut met = std::mem::take(&mut self.met);
         met.clear();
         let mut std = None;
@@ -170,19 +183,24 @@ impl<'p> Payers<'p> {
                     std = std.or(Some(StdId(0)));
                 }
                 Pays::Package(id) | Pays::Vendored(id) => {
-                    payer = Some(id);
+                    payer = Some((id, depth));
                     break;
                 }
             }
         }
         let activity = self.activity(frames, &met);
-        let payer = payer.unwrap_or_else(|| {
+        let depth = payer.map(|(_, depth)| depth);
+        let payer = payer.map(|(id, _)| id).unwrap_or_else(|| {
             let std = std.map(|library| self.libraries[library]);
             let name = self.without_payer(&met, std, activity);
             self.nobody(name)
         });
         self.met = met;
-        (payer, activity)
+        Told {
+            payer,
+            activity,
+            depth,
+        }
     }
 
     /// The row of what nobody pays for.
@@ -260,6 +278,18 @@ impl<'p> Payers<'p> {
         let function = self.functions.get(self.functions.of_frame(id));
         let part = &self.natures[known].part;
         let producer = symbol.and_then(|symbol| symbol.producer);
+        let given = &self.functions.corrections.activities;
+        let named = (!given.is_empty()).then(|| self.names(frame.object, symbol, function));
+        let named = named.and_then(|names: Vec<&str>| Corrections::first(given, &names).copied());
+        if let Some(name) = named {
+            let name = self.named(name);
+            let doing = Doings {
+                row: Some((0, name)),
+                alone: name,
+            };
+            self.known[known].doing = Some(doing);
+            return doing;
+        }
         let (row, alone) = match (part, symbol, producer) {
             // Its names are the program's, which may be anything; what compiled it is known.
             (Part::Jit, Some(symbol), Some(producer))
@@ -407,6 +437,13 @@ impl<'p> Payers<'p> {
         part: &Part,
     ) -> Whose {
         let function = self.functions.get(function);
+        let given = &self.functions.corrections.packages;
+        if !given.is_empty() {
+            let names = self.names(id, symbol, function);
+            if let Some(name) = Corrections::first(given, &names) {
+                return Whose::Package(Ecosystem::Named, name.clone());
+            }
+        }
         let whose = match (symbol, part) {
             (_, Part::Kernel | Part::Nothing) => return Whose::Nobody,
             (None, Part::Jit) => Whose::Nobody,
@@ -440,6 +477,24 @@ impl<'p> Payers<'p> {
             }
             (_, whose) => whose,
         }
+    }
+
+    /// What the user's own rules look at.
+    fn names<'n>(
+        &'n self,
+        id: Option<ObjectId>,
+        symbol: Option<&'n Symbol>,
+        function: &'n Function,
+    ) -> Vec<&'n str> {
+        let clean = &function.identity.name;
+        let object = id.map(|id| self.profile[id].long_name.as_str());
+        let names = [
+            symbol.map(|symbol| symbol.name.as_str()),
+            Some(clean.name.as_str()),
+            Some(clean.file.as_str()),
+            object,
+        ];
+        names.into_iter().flatten().collect()
     }
 
     /// The kind of code that was made at run time, whatever the user calls own.

@@ -254,6 +254,13 @@ mod tests {
     }
 
     #[test]
+    fn what_compiled_code_of_php_calls_is_its_runtime() {
+        let php = Some(Scope::Runtime(Producer::Php));
+        assert_eq!(Scope::of_file("opcache.so", false), php);
+        assert_eq!(Scope::of_file("mbstring.so", false), None);
+    }
+
+    #[test]
     fn versions_and_hashes_are_no_part_of_names() {
         assert_eq!(label("/usr/lib/libLLVM.so.20.1"), "libLLVM.so");
         assert_eq!(

@@ -42,8 +42,8 @@ pub struct Paid {
 }
 
 fn named(payers: &mut Payers<'_>, frames: &[FrameId]) -> Pair {
-    let (payer, activity) = payers.of(frames);
-    (payer, payers.activities()[activity])
+    let told = payers.of(frames);
+    (told.payer, payers.activities()[told.activity])
 }
 
 impl Paid {

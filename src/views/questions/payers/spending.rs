@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ActivityId, Payer, PayerId, Payers};
-use crate::ids::IndexVec;
-use crate::profile::Profile;
-use crate::questions::tally::{Count, Tally};
+use crate::ids::{IndexVec, index_vec};
+use crate::profile::{Entry, Facet, FrameId, Profile, ThreadId};
+use crate::questions::tally::{Count, Tally, WeightedStack, of_event};
+use crate::runtimes::{Ecosystem, Whose};
 
 /// What one payer pays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,44 @@ pub struct Activity {
     pub payers: Vec<(PayerId, Count)>,
 }
 
+/// A frame that belongs to who pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PaidFrame {
+    /// The frame.
+    pub frame: FrameId,
+    /// Its package.
+    pub payer: PayerId,
+    /// What it pays for.
+    pub credited: Count,
+    /// As the innermost frame.
+    pub own: Count,
+}
+
+/// What else samples are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Grouping {
+    /// By nothing, unless several programs ran: then by program.
+    #[default]
+    Programs,
+    /// By program, be it one.
+    Processes,
+    /// By cgroup, as containers have one each.
+    Cgroups,
+}
+
+/// Samples of one program or cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The program's name, or the cgroup's path.
+    pub name: String,
+    /// How many processes of it have samples.
+    pub processes: usize,
+    /// Its samples.
+    pub count: Count,
+    /// Who pays, the heaviest first.
+    pub payers: Vec<(PayerId, Count)>,
+}
+
 /// Who pays, and what is done. Both lists add up to all samples, exactly.
 #[derive(Debug, Default)]
 pub struct Spending {
@@ -41,17 +80,51 @@ pub struct Spending {
     pub payments: Vec<Payment>,
     /// By activity, the heaviest first.
     pub activities: Vec<Activity>,
+    /// For whom threads of V8 compile, an estimate: packages with their parts of the bytes that were made, the most first.
+    pub compiled_for: Vec<(PayerId, f64)>,
+    /// By frame of who pays, in no order.
+    pub frames: Vec<PaidFrame>,
+    /// By program or cgroup, the heaviest first; they add up to all samples, too. Empty where nobody asked and one program ran.
+    pub groups: Vec<Group>,
 }
 
 impl Spending {
     /// Adds up all stacks of a tally.
     #[must_use]
-    pub fn of(profile: &Profile, tally: &Tally, mut payers: Payers<'_>) -> Self {
+    pub fn of(
+        profile: &Profile,
+        tally: &Tally,
+        mut payers: Payers<'_>,
+        grouping: Grouping,
+    ) -> Self {
         let mut sums: FxHashMap<(PayerId, ActivityId), Count> = FxHashMap::default();
+        let mut paying: IndexVec<FrameId, Option<usize>> = index_vec![None; profile.frames.len()];
+        let mut paid: Vec<PaidFrame> = Vec::new();
+        let mut of_stack = Vec::with_capacity(tally.stacks.len());
         for stack in &tally.stacks {
-            let key = payers.of(stack.frames(profile));
-            sums.entry(key).or_default().add(stack.count);
+            let frames = stack.frames(profile);
+            let told = payers.of(frames);
+            of_stack.push(told.payer);
+            sums.entry((told.payer, told.activity))
+                .or_default()
+                .add(stack.count);
+            let Some(depth) = told.depth else { continue };
+            let frame = frames[depth];
+            let at = *paying[frame].get_or_insert_with(|| {
+                paid.push(PaidFrame {
+                    frame,
+                    payer: told.payer,
+                    credited: Count::default(),
+                    own: Count::default(),
+                });
+                paid.len() - 1
+            });
+            paid[at].credited.add(stack.count);
+            if depth == 0 {
+                paid[at].own.add(stack.count);
+            }
         }
+        let compiled_for = compiled_for(profile, &mut payers);
         let Payers {
             payers,
             activities: names,
@@ -96,11 +169,127 @@ impl Spending {
             })
             .collect();
         activities.sort_unstable_by_key(|activity| (Reverse(activity.count.period), activity.name));
+        let payer_of = |entry: &Entry| {
+            let key = (entry.stack, entry.leaf);
+            let key_of = |stack: &WeightedStack| (stack.id(), stack.leaf());
+            let at = tally.stacks.binary_search_by_key(&key, key_of);
+            at.ok().map(|at| of_stack[at])
+        };
+        let groups = groups(profile, tally, grouping, &payers, payer_of);
         Self {
             payers,
             payments,
             activities,
+            compiled_for,
+            frames: paid,
+            groups,
         }
+    }
+}
+
+/// Packages by the bytes of optimised code that was made for them.
+fn compiled_for(profile: &Profile, payers: &mut Payers<'_>) -> Vec<(PayerId, f64)> {
+    let made = &profile.optimised;
+    let total: u64 = made
+        .iter()
+        .fold(0, |sum, (_, size)| sum.saturating_add(*size));
+    let packages = made.iter().filter_map(|(whose, size)| match whose {
+        Whose::Package(ecosystem, name) => {
+            let id = payers.number(Some(*ecosystem), name.clone());
+            Some((id, *size as f64 / total.max(1) as f64))
+        }
+        Whose::Nobody | Whose::Std(_) => None,
+    });
+    packages.collect()
+}
+
+/// Samples by program or cgroup.
+fn groups(
+    profile: &Profile,
+    tally: &Tally,
+    grouping: Grouping,
+    payers: &IndexVec<PayerId, Payer>,
+    payer_of: impl Fn(&Entry) -> Option<PayerId>,
+) -> Vec<Group> {
+    let programs = programs(profile);
+    let name_of = |entry: &Entry| match grouping {
+        Grouping::Programs | Grouping::Processes => programs[entry.thread].to_owned(),
+        Grouping::Cgroups => profile
+            .facets
+            .text(entry.facets, Facet::Cgroup)
+            .map_or("no cgroup", |id| &profile.facets.texts()[id].text)
+            .to_owned(),
+    };
+    let mut names: FxHashMap<&str, Count> = FxHashMap::default();
+    if grouping == Grouping::Programs {
+        for entry in of_event(profile, tally.event) {
+            names
+                .entry(programs[entry.thread])
+                .or_default()
+                .add(count_of(entry));
+        }
+        let is_large = |count: &&Count| count.period.saturating_mul(20) >= tally.total.period;
+        if names.values().filter(is_large).count() < 2 {
+            return Vec::new();
+        }
+    }
+    /// Weight, processes, and who pays.
+    type Sum = (Count, FxHashSet<u32>, FxHashMap<PayerId, Count>);
+    let mut sums: FxHashMap<String, Sum> = FxHashMap::default();
+    for entry in of_event(profile, tally.event) {
+        let count = count_of(entry);
+        let (sum, pids, of) = sums.entry(name_of(entry)).or_default();
+        sum.add(count);
+        pids.insert(profile[entry.thread].pid);
+        if let Some(payer) = payer_of(entry) {
+            of.entry(payer).or_default().add(count);
+        }
+    }
+    let mut groups: Vec<Group> = sums
+        .into_iter()
+        .map(|(name, (count, pids, of))| {
+            let mut of: Vec<(PayerId, Count)> = of.into_iter().collect();
+            of.sort_unstable_by_key(|(id, count)| by_weight(&payers[*id], *count));
+            Group {
+                name,
+                processes: pids.len(),
+                count,
+                payers: of,
+            }
+        })
+        .collect();
+    groups.sort_unstable_by(|a, b| {
+        (Reverse(a.count.period), &a.name).cmp(&(Reverse(b.count.period), &b.name))
+    });
+    groups
+}
+
+/// The heaviest first, then by name.
+fn by_weight(payer: &Payer, count: Count) -> (Reverse<u64>, String, Option<Ecosystem>) {
+    (Reverse(count.period), payer.name.clone(), payer.ecosystem)
+}
+
+/// By thread: the name of its program, which is that of its process' first thread.
+fn programs(profile: &Profile) -> IndexVec<ThreadId, &str> {
+    let leaders = profile
+        .threads
+        .iter()
+        .filter(|thread| thread.pid == thread.tid);
+    let leaders: FxHashMap<u32, &str> = leaders
+        .map(|thread| (thread.pid, profile[thread.comm].as_str()))
+        .collect();
+    let threads = profile.threads.iter();
+    let names = threads.map(|thread| match leaders.get(&thread.pid) {
+        Some(name) => *name,
+        None => profile[thread.comm].as_str(),
+    });
+    names.collect()
+}
+
+fn count_of(entry: &Entry) -> Count {
+    Count {
+        period: entry.period,
+        samples: entry.samples,
     }
 }
 

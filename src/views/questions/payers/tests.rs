@@ -29,8 +29,20 @@ fn told(recorded: &Recorded, stacks: &[&str]) -> Vec<(String, &'static str)> {
     let functions = Functions::of(&profile, &OwnRules::default());
     let mut payers = Payers::new(&profile, &functions);
     let entries = profile.entries.iter();
+    let mut steps = Vec::new();
     let told = entries.map(|entry| {
-        let (payer, activity) = payers.of(profile.stacks.get(entry.stack));
+        let frames = profile.stacks.get(entry.stack);
+        let Told {
+            payer, activity, ..
+        } = payers.of(frames);
+        // Pictures go the other way, and come to the same.
+        payers.steps(frames, &mut steps);
+        let is_package = payers.all()[payer].ecosystem.is_some();
+        let step = steps[0];
+        assert_eq!(
+            (step.payer, step.activity),
+            (is_package.then_some(payer), activity)
+        );
         (payers.all()[payer].label(), payers.activities()[activity])
     });
     told.collect()
@@ -209,10 +221,13 @@ fn what_the_user_calls_own_is_own() {
     let rules = OwnRules {
         own: Some(regex::RegexSet::new(["terser"]).expect("valid")),
         not_own: None,
+        ..OwnRules::default()
     };
     let functions = Functions::of(&profile, &rules);
     let mut payers = Payers::new(&profile, &functions);
-    let (payer, _) = payers.of(profile.stacks.get(profile.entries[0].stack));
+    let payer = payers
+        .of(profile.stacks.get(profile.entries[0].stack))
+        .payer;
     assert_eq!(payers.all()[payer].ecosystem, Some(Ecosystem::Own));
 }
 
@@ -231,7 +246,7 @@ proptest::proptest! {
         let profile = builder.finish();
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, EventId(0));
-        let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions));
+        let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions), Grouping::Programs);
         let total = tally.total;
         let sum = |counts: &mut dyn Iterator<Item = crate::questions::tally::Count>| {
             counts.fold((0, 0), |(period, samples), count| (period + count.period, samples + count.samples))

@@ -1,0 +1,86 @@
+//! `pjit list`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::annotate::{SourceArgs, source_roots};
+use super::input::InputArgs;
+use super::named::Named;
+use super::question::{PrintArgs, QuestionArgs};
+use super::verb::{Context, Verb};
+use crate::ask::List;
+use crate::output::answer::Format;
+use crate::questions::budget::Budget;
+
+/// Lines of a page, if nothing else is said: a function that was asked for is wanted whole.
+const LINES: usize = 400;
+
+/// Arguments of `pjit list`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    mut_arg("budget", |arg| arg.help("How much may be printed: N lines, or Nc characters (default: 400 lines); the lightest lines go first")),
+    after_help = "self is what was sampled in a line itself, with callees what it took with all that it calls; a
+sample counts once for a line. An inlined function has its own lines, and the line of its call in
+the function around it.
+
+Examples:
+  pjit list parse
+  pjit list compress server/perf.data --source-root ~/src/server
+  pjit list '^core::fmt::' --budget 60
+  pjit list f:3c9a12e0 --format json"
+)]
+pub struct ListArgs {
+    /// Function: its name, its id in JSON, or an expression that finds it
+    #[arg(value_name = "FUNCTION")]
+    function: String,
+
+    /// Recording to read (default: perf.data)
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    file: Option<PathBuf>,
+
+    /// The recording and its companions.
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    #[command(flatten)]
+    question: QuestionArgs,
+
+    /// Where sources are.
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    #[command(flatten)]
+    print: PrintArgs,
+}
+
+impl Verb for ListArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment);
+        let view = List {
+            function: self.function.clone(),
+            sources: self.sources.paths(&load),
+            full_names: self.print.full_names,
+        };
+        let is_page = matches!(self.print.format, Format::Text | Format::Markdown);
+        let usual = is_page.then_some(Budget::Lines(LINES));
+        let print = PrintArgs {
+            budget: self.print.budget.or(usual),
+            ..self.print.clone()
+        };
+        let request = self.question.request(load, &self.input, view);
+        print.answer(request, context.diag, |_| ExitCode::SUCCESS)
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let roots = source_roots(self.sources.roots());
+        self.input.named().into_iter().chain(roots).collect()
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+}

@@ -1,0 +1,54 @@
+//! What the frames of a stack are on the way from its root: whose, and what runs there. Pictures show it by colour.
+
+use super::{ActivityId, Doing, PayerId, Payers, Pays};
+use crate::profile::FrameId;
+
+/// What a frame of a stack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its own package, if it belongs to one.
+    pub package: Option<PayerId>,
+    /// That, or the package of its nearest caller that belongs to one: who pays if the stack ends here.
+    pub payer: Option<PayerId>,
+    /// What is done if the stack ends here.
+    pub activity: ActivityId,
+}
+
+impl Payers<'_> {
+    /// What each frame of a stack is, leaf first as the frames are. The first tells what [`of`](Self::of) says of the stack.
+    pub fn steps(&mut self, frames: &[FrameId], steps: &mut Vec<Step>) {
+        steps.clear();
+        let mut payer = None;
+        // Of the frames from the payer inwards.
+        let mut best: Option<Doing> = None;
+        for (depth, frame) in frames.iter().enumerate().rev() {
+            let known = self.look(*frame);
+            let pays = self.known[known].pays;
+            let package = match pays {
+                Pays::Nobody | Pays::Std(_) => None,
+                Pays::Vendored(id) if self.is_in_std(id, &frames[depth + 1..]) => None,
+                Pays::Package(id) | Pays::Vendored(id) => Some(id),
+            };
+            if package.is_some() {
+                (payer, best) = (package, None);
+            }
+            let doing = match self.known[known].doing {
+                Some(doing) => doing,
+                None => self.doing_of(*frame, known),
+            };
+            let lowest = |a: Option<Doing>, b: Option<Doing>| match (a, b) {
+                (Some(a), Some(b)) if b.0 < a.0 => Some(b),
+                (a, b) => a.or(b),
+            };
+            let here = lowest(best, doing.row);
+            // The last rank counts where the stack ends alone.
+            best = lowest(best, doing.row.filter(|row| row.0 < 3));
+            steps.push(Step {
+                package,
+                payer,
+                activity: here.map_or(doing.alone, |(_, activity)| activity),
+            });
+        }
+        steps.reverse();
+    }
+}
