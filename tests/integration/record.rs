@@ -189,7 +189,7 @@ fn variables_are_merged_and_output_is_the_commands() {
     );
     assert_eq!(lines[4..], ["0"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("# Quality: "), "{said}");
+    assert!(said.contains("# pjit summary: "), "{said}");
     assert!(said.contains("\nnext: pjit "), "{said}");
     assert!(said.lines().count() <= 40, "{said}");
     // Nothing but what belongs there, and for nobody else.
