@@ -159,7 +159,8 @@ fn a_dry_run_prints_what_can_be_typed_and_writes_nothing() {
 #[test]
 fn variables_are_merged_and_output_is_the_commands() {
     let Some(lab) = lab("variables") else { return };
-    let script = "cat; printf '%s\\n' \"$NODE_OPTIONS\" \"$JAVA_TOOL_OPTIONS\" \"$PHP_INI_SCAN_DIR\" \"$PYTHONPERFSUPPORT\"";
+    // Long enough to be met.
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; cat; printf '%s\\n' \"$NODE_OPTIONS\" \"$JAVA_TOOL_OPTIONS\" \"$PHP_INI_SCAN_DIR\" \"$PYTHONPERFSUPPORT\"";
     let mut command = record(&lab, &["-o", "out", "--", "sh", "-c", script]);
     command
         .env("NODE_OPTIONS", "--max-old-space-size=512")
@@ -188,7 +189,7 @@ fn variables_are_merged_and_output_is_the_commands() {
     );
     assert_eq!(lines[4..], ["0"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("# Quality: "), "{said}");
+    assert!(said.contains("# pjit summary: "), "{said}");
     assert!(said.contains("\nnext: pjit "), "{said}");
     assert!(said.lines().count() <= 40, "{said}");
     // Nothing but what belongs there, and for nobody else.
