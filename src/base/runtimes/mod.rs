@@ -116,6 +116,8 @@ pub enum Habit {
     Unknown,
     /// Whatever calls keeps a frame pointer; where the frame is built, the code tells (wasmtime, V8, BEAM).
     FramePointers,
+    /// The same, as a switch of the runtime says; of the innermost function nothing is known, as its code is not (HotSpot).
+    CallersKeepFrames,
     /// V8's code that jumps from piece to piece inside one frame of the interpreter: bytecode
     /// handlers, many builtins. A piece builds its own frame only around calls.
     V8Pieces,

@@ -364,6 +364,15 @@ fn map_number(name: &[u8]) -> Option<u32> {
     decimal(name.strip_prefix(b"perf-")?.strip_suffix(b".map")?)
 }
 
+/// What `pjit record` writes of each recording: the command, and what runtimes were told.
+pub(crate) const STORY: &str = "record.json";
+
+/// The story of the recording that a map lies beside.
+#[must_use]
+pub(crate) fn story_beside(map: &Path) -> Option<Door> {
+    Some(Door::beneath(map.parent()?, STORY))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,7 +28,7 @@ const RECORDING: &str = "perf.data";
 /// What perf said.
 const LOG: &str = "perf.log";
 /// How it was recorded.
-pub(super) const STORY: &str = "record.json";
+pub(super) use crate::input::find::STORY;
 
 /// A folder that was made.
 pub(super) struct Folder {

@@ -101,7 +101,13 @@ impl<'a> JitCode<'_, 'a> {
     /// How it treats the stack.
     #[must_use]
     pub fn habit(self) -> Habit {
-        (self.producer().row().habit)(self.name())
+        let habit = (self.producer().row().habit)(self.name());
+        match self.list {
+            CodeList::PerfMap(map) if map.keeps_frames && habit == Habit::Unknown => {
+                Habit::CallersKeepFrames
+            }
+            _ => habit,
+        }
     }
 
     /// Unwinding information that the dump holds for this code. Looks through the record: ask once
@@ -173,6 +179,8 @@ pub(crate) struct MapCodes<'a> {
     pub(super) producer: Producer,
     /// Who appended to it besides.
     pub(super) guests: Guests,
+    /// Whether the runtime was told to keep frame pointers.
+    pub(super) keeps_frames: bool,
     /// Sorted by address, without overlaps.
     pub(super) entries: IndexVec<LoadId, MapEntry<'a>>,
     /// Entries whose code begins so many bytes earlier, in order: others took its beginning.
@@ -236,6 +244,7 @@ impl<'a> MapCodes<'a> {
             object,
             producer: Producer::of_names(names),
             guests: Guests::of(sized),
+            keeps_frames: false,
             entries: entries.into(),
             beheaded: (map.beheaded.into_iter())
                 .map(|(number, missing)| (LoadId::at(number), missing))

@@ -102,7 +102,11 @@ impl Architecture for X86_64 {
         match code.habit {
             Habit::Blob | Habit::ErlangBase | Habit::Translated => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
-            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline | Habit::OfFile => true,
+            Habit::Unknown
+            | Habit::CallersKeepFrames
+            | Habit::Sparkplug
+            | Habit::PyTrampoline
+            | Habit::OfFile => true,
         }
     }
 
@@ -116,7 +120,9 @@ impl Architecture for X86_64 {
             Habit::Blob | Habit::ErlangBase | Habit::Translated => true,
             Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
-            Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
+            Habit::Unknown | Habit::CallersKeepFrames => {
+                set_up(code).is_some_and(|at| at <= ENDBR64.len())
+            }
             Habit::Sparkplug | Habit::PyTrampoline | Habit::OfFile => false,
         };
         (complete && !regular).then(|| flow::follow(code.code, code.habit == Habit::Sparkplug))
@@ -224,7 +230,11 @@ fn frame_pointer(check: Check) -> Candidate {
 /// The same where nothing tells that the code builds such a frame.
 fn blind_frame_pointer(code: &CodeView<'_>) -> Candidate {
     Candidate {
-        is_blind: code.habit == Habit::Unknown,
+        is_blind: match code.habit {
+            Habit::Unknown => true,
+            Habit::CallersKeepFrames => code.leaf,
+            _ => false,
+        },
         ..frame_pointer(Check::NotRefuted)
     }
 }
