@@ -545,7 +545,7 @@ fn a_running_jvm_is_asked_for_its_names_and_keeps_no_map() {
     let pid = server.0.id().to_string();
     let (code, _, err) = done(&mut record(
         &lab,
-        &["-p", &pid, "--duration", "1", "-o", "out"],
+        &["-p", &pid, "--duration", "3", "-o", "out"],
     ));
     assert_eq!(code, Some(0), "{err}");
     if err.contains("only releases from 17 on") {

@@ -79,7 +79,13 @@ fn totals_are_those_that_perf_prints() {
 
     // By socket, of which counts of tasks know nothing: the totals are there all the same.
     let mut bytes = fs::read(lab.path("s.data")).expect("it was recorded");
-    let is_config = |at: &usize| bytes[*at..*at + 6] == [75, 0, 0, 0, 0, 0];
+    // The number of pairs has to fit the size: six bytes alone are met elsewhere, too.
+    let is_config = |at: &usize| {
+        let (head, pairs) = bytes[*at..*at + 16].split_at(8);
+        let size = u64::from(u16::from_le_bytes([head[6], head[7]]));
+        let pairs = u64::from_le_bytes(pairs.try_into().expect("eight bytes"));
+        head[..6] == [75, 0, 0, 0, 0, 0] && pairs.checked_mul(16) == size.checked_sub(16)
+    };
     let config = (0..bytes.len() - 64)
         .find(is_config)
         .expect("a STAT_CONFIG");
