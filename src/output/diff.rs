@@ -92,10 +92,15 @@ pub fn page(diff: &Diff<'_>, lines: usize) -> Page {
             String::new(),
             String::new(),
             String::new(),
-            format!("+{} functions", rest.len()),
+            format!("+{} {}", rest.len(), diff.by.rows()),
             String::new(),
         ]);
     }
+    let (row, place) = match diff.by {
+        By::Credited | By::Own => ("function", "object"),
+        By::Package => ("package", "from"),
+        By::Activity => ("activity", ""),
+    };
     let (base, new) = if diff.is_time() {
         ("base s", "new s")
     } else {
@@ -110,8 +115,8 @@ pub fn page(diff: &Diff<'_>, lines: usize) -> Page {
             Column::right("ratio"),
             Column::left("95% interval"),
             Column::left("verdict"),
-            Column::left("function"),
-            Column::left("object"),
+            Column::left(row),
+            Column::left(place),
         ],
         rows: cells,
     }));
@@ -155,9 +160,10 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
         );
     }
     if comparison.is_guess {
-        head.push(
-            "too few functions kept their time: the common factor is what most of them have grown by".to_owned(),
-        );
+        head.push(format!(
+            "too few {} kept their time: the common factor is what most of them have grown by",
+            diff.by.rows()
+        ));
     }
     head.extend(idle_line(diff.base, diff.new));
     if !diff.filters.is_empty() {
@@ -181,11 +187,12 @@ fn foot(diff: &Diff<'_>) -> Vec<String> {
         n => format!("; +{n} below 0.5%"),
     };
     let mut foot = vec![if single {
-        format!("{} functions compared{small}", comparison.tested)
+        format!("{} {} compared{small}", comparison.tested, diff.by.rows())
     } else {
         format!(
-            "{} functions tested, {changed} changed (q at most 0.05){small}",
-            comparison.tested
+            "{} {} tested, {changed} changed (q at most 0.05){small}",
+            comparison.tested,
+            diff.by.rows()
         )
     }];
     if single {

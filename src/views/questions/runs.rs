@@ -82,6 +82,16 @@ impl By {
         }
     }
 
+    /// What its rows are.
+    #[must_use]
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Self::Credited | Self::Own => "functions",
+            Self::Package => "packages",
+            Self::Activity => "activities",
+        }
+    }
+
     /// Whether rows are functions.
     #[must_use]
     pub const fn is_of_functions(self) -> bool {

@@ -229,7 +229,15 @@ pub(super) fn label(path: &str) -> String {
         Some(at) => &name[..at + 3],
         None => name,
     };
-    name.to_owned()
+    // Wheels of Python bring libraries along, with a hash of each: `libopenblas-32a4b2a6.so`.
+    let hashed = name
+        .strip_suffix(".so")
+        .and_then(|stem| stem.rsplit_once('-'));
+    let is_hash = |hash: &str| hash.len() == 8 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    match hashed.filter(|(_, hash)| is_hash(hash)) {
+        Some((stem, _)) => format!("{}.so", stem.trim_end_matches(['_', '-'])),
+        None => name.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -250,6 +258,20 @@ mod tests {
         }
         for name in ["libcrypto.so.3", "libmagic.so.1", "libgomatic.so", "ldap"] {
             assert!(!is_c(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn libraries_are_called_without_versions_and_hashes() {
+        for (path, name) in [
+            (
+                "/x/numpy.libs/libscipy_openblas64_-32a4b2a6.so",
+                "libscipy_openblas64.so",
+            ),
+            ("/lib/libz.so.1.2.13", "libz.so"),
+            ("/lib/libfoo-1.2.so", "libfoo-1.2.so"),
+        ] {
+            assert_eq!(label(path), name);
         }
     }
 
