@@ -52,6 +52,9 @@ bitflags::bitflags! {
         const CLAIMS = 1 << 20;
         /// For which packages a runtime made optimised code.
         const OPTIMISED = 1 << 21;
+        /// Callers where they call, not where calls return to, which may be the next line: also in chains that the kernel
+        /// recorded, of which perf shows the latter. And no lines of code whose table says nothing true of it.
+        const CALLS = 1 << 22;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

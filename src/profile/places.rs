@@ -463,7 +463,11 @@ impl<'b> PcFramesMaker<'b, '_> {
             return None;
         }
         let code = self.session.jit.code(id);
-        let (file, line, column) = match self.jit_lines.next(pc) {
+        let known = self.jit_lines.next(pc);
+        if self.needs.contains(Needs::CALLS) && !code.has_true_lines() {
+            return None;
+        }
+        let (file, line, column) = match known {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
             None if !self.out.names.tells_place[id] => return None,
             None => {

@@ -221,14 +221,20 @@ fn programs_and_lines_add_up() {
         assert_eq!(weights("cgroup", name), total, "{name}");
         assert!(weights("line", name) <= total, "{name}");
     }
-    // Every function of the script has lines.
     let answer = json_of(&["summary", "--format", "json", "--by", "line"], "node");
     let lines = answer["lines"].as_array().expect("lines");
     let of_script = lines.iter().filter(|line| line["package"] == "hot.js");
     let of_script: u64 = of_script.filter_map(|line| line["weight"].as_u64()).sum();
     let packages = answer["packages"].as_array().expect("packages");
     let script = packages.iter().find(|package| package["name"] == "hot.js");
-    assert_eq!(script.expect("it pays")["weight"], of_script);
+    // Of what is interpreted no lines are known.
+    let whole = script.expect("it pays")["weight"]
+        .as_u64()
+        .expect("a weight");
+    assert!(
+        of_script <= whole && of_script * 10 >= whole * 9,
+        "{of_script} of {whole}"
+    );
     // Two programs ran, and stand in front.
     let page = stdout_of(&["summary"], "native");
     let parts = [

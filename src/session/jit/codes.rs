@@ -17,7 +17,7 @@ use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
 use crate::jitdump::dump::{self, LoadHead, LoadText, Reader};
 use crate::jitdump::perfmap::{MapEntry, PerfMap};
 use crate::jitdump::unwinding::Unwinding;
-use crate::runtimes::{Guests, Habit, Producer};
+use crate::runtimes::{Guests, Habit, Producer, Tier};
 
 /// A piece of JIT code. Whatever is asked about it is looked up then.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,16 @@ impl<'a> JitCode<'_, 'a> {
             CodeList::Dump(dump) => dump.producer,
             CodeList::PerfMap(map) => map.producer_of(self.number),
         }
+    }
+
+    /// Whether its lines, if it has some, are of places in the code. V8 writes for code of its baseline compiler where lines are in
+    /// the bytecode, and all of interpreted code is the interpreter's: one line would have the weight of all.
+    #[must_use]
+    pub fn has_true_lines(self) -> bool {
+        let name = String::from_utf8_lossy(self.name());
+        let tier = (self.producer().row().tier)(&name);
+        let has_places = !matches!(tier, Tier::Interpreted | Tier::Baseline);
+        has_places || self.producer() != Producer::V8
     }
 
     /// How it treats the stack.

@@ -28,6 +28,8 @@ pub(super) struct ChainBuilder<'a> {
     max_frames: usize,
     /// Whether frames that are missing within stacks are marked there.
     marks_gaps: bool,
+    /// Whether recorded callers are shown where they call.
+    at_calls: bool,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
     /// By address: whether frame-pointer chains that begin there lack the caller, where somebody asked.
@@ -51,12 +53,18 @@ impl ChainOut<'_> {
 }
 
 impl<'a> ChainBuilder<'a> {
-    pub(super) fn new(unwinder: Unwinder<'a>, max_frames: usize, marks_gaps: bool) -> Self {
+    pub(super) fn new(
+        unwinder: Unwinder<'a>,
+        max_frames: usize,
+        marks_gaps: bool,
+        at_calls: bool,
+    ) -> Self {
         Self {
             unwinder,
             user: Vec::new(),
             max_frames,
             marks_gaps,
+            at_calls,
             span: None,
             frameless: IndexVec::new(),
             most_branches: 0,
@@ -94,7 +102,8 @@ impl<'a> ChainBuilder<'a> {
         // A call stack without calls tells less than the chain.
         let calls = sample.branch_stack.filter(|_| lbr);
         let calls = calls.filter(|calls| calls.iter().next().is_some());
-        let recorded = recorded_chain(sample, space, unwinds || calls.is_some(), out);
+        let kernel_only = unwinds || calls.is_some();
+        let recorded = recorded_chain(sample, space, (kernel_only, self.at_calls), out);
         if unwinds {
             return self.unwind_user(sample, space, out);
         }
@@ -295,7 +304,7 @@ enum Recorded {
 fn recorded_chain(
     sample: &Sample<'_>,
     space: &SpaceAt<'_, '_>,
-    kernel_only: bool,
+    (kernel_only, at_calls): (bool, bool),
     out: &mut ChainOut<'_>,
 ) -> RecordedChain {
     let none = RecordedChain {
@@ -308,6 +317,8 @@ fn recorded_chain(
     let mut reading = ChainReading {
         space,
         kernel_only,
+        at_calls,
+        is_first: true,
         mode: CpuMode::User,
         user: false,
         leaf: None,
@@ -320,6 +331,7 @@ fn recorded_chain(
             missing = part.is_none() && !kernel_only;
             let part = part.unwrap_or_default();
             reading.mode = CpuMode::User;
+            reading.is_first = true;
             if !part.iter().all(|word| reading.word(*word, out)) {
                 out.ids.clear();
                 return none;
@@ -348,6 +360,9 @@ fn recorded_chain(
 struct ChainReading<'s, 'p, 'a> {
     space: &'s SpaceAt<'p, 'a>,
     kernel_only: bool,
+    at_calls: bool,
+    /// Whether no address of this mode was met: the first is where it ran, the others are where calls return to.
+    is_first: bool,
     mode: CpuMode,
     /// Whether there was a word of the user's part.
     user: bool,
@@ -366,6 +381,7 @@ impl ChainReading<'_, '_, '_> {
                 _ => return false,
             };
             self.user |= self.mode == CpuMode::User;
+            self.is_first = true;
             return true;
         }
         self.user |= self.mode == CpuMode::User;
@@ -373,8 +389,11 @@ impl ChainReading<'_, '_, '_> {
             self.leaf.get_or_insert(Avma(word));
         }
         if self.mode != CpuMode::User || !self.kernel_only {
-            out.push(self.space, self.mode, Avma(word));
+            let is_call = self.at_calls && !self.is_first;
+            let at = word.saturating_sub(u64::from(is_call));
+            out.push(self.space, self.mode, Avma(at));
         }
+        self.is_first = false;
         true
     }
 }

@@ -247,6 +247,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 unwinder,
                 shared.options.max_frames,
                 shared.needs.contains(Needs::MARKS),
+                shared.needs.contains(Needs::CALLS),
             ),
             table: Table::new(shared.needs),
             ids: Vec::new(),
