@@ -337,7 +337,13 @@ impl PageMaker<'_> {
 
     /// What other tools do not say: time that is spent on waiting, and on being measured.
     fn remarks(&self) -> Vec<String> {
-        let spending = &self.summary.spending;
+        let Summary {
+            spending, facts, ..
+        } = self.summary;
+        // Who waits takes no time from anybody.
+        if facts.weighed.is_some() || !facts.is_cpu && !facts.is_clock {
+            return Vec::new();
+        }
         let of = |name: &str| spending.activities.iter().find(|of| of.name == name);
         let large = |name: &str| {
             of(name).filter(|of| percent(of.count.period, self.summary.total.period) >= 3.0)
@@ -354,7 +360,8 @@ impl PageMaker<'_> {
             });
             lines.push(format!("{share} waits by spinning{place}{remedy}"));
         }
-        if let Some(profiling) = large("profiling itself") {
+        // Of several programs perf may be one.
+        if let Some(profiling) = large("profiling itself").filter(|_| spending.groups.is_empty()) {
             let share = self.share(profiling.count);
             lines.push(format!("{share} is the runtime's work for the profiler: without it the program is faster by that"));
         }

@@ -72,10 +72,14 @@ pub(super) fn path(
     Ok(path)
 }
 
-/// A new folder for a recording of this, by the clock.
+/// A new folder for a recording of this, by the clock; the second of a second has a number.
 #[must_use]
 pub fn fresh(here: &Path, label: &str) -> PathBuf {
-    here.join(format!("pjit-{label}-{}", moment()))
+    let name = format!("pjit-{label}-{}", moment());
+    let numbered = (2..1000).map(|number| here.join(format!("{name}-{number}")));
+    let mut paths = std::iter::once(here.join(&name)).chain(numbered);
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+    paths.find(is_free).unwrap_or_else(|| here.join(&name))
 }
 
 /// `20260131-235959`, by the clock of the wall.
