@@ -6,7 +6,7 @@ use regex::RegexSet;
 use serde_json::Value;
 
 use super::problem::require;
-use super::runs::{Reading, Sides, require_comparable};
+use super::runs::{Reading, Sides, require_comparable, require_one_rule};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -96,6 +96,9 @@ impl Comparing {
             return Err(AskError::Request(text.to_owned()));
         }
         require_comparable(&sides, diag)?;
+        if self.method.by == By::Credited {
+            require_one_rule(&sides)?;
+        }
         if !sides.base.is_empty() {
             reading.look_up(&mut sides);
         }

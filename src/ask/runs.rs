@@ -15,6 +15,7 @@ use crate::parallel::in_parallel;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
+use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
@@ -267,6 +268,24 @@ pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<()
     Ok(())
 }
 
+/// Requires that own code is the same in all runs: where one has a sample of it and another has not, packages of a runtime are
+/// taken for own in one of them, and what is credited to functions is not the same thing.
+///
+/// # Errors
+/// When it is not.
+pub(super) fn require_one_rule(sides: &Sides) -> Result<(), AskError> {
+    let all = || sides.base.iter().chain(&sides.new);
+    let is_program = |run: &&Run| run.basis == Basis::Program;
+    match (all().find(is_program), all().find(|run| !is_program(run))) {
+        (Some(one), Some(other)) => Err(AskError::Absent(format!(
+            "own code is told in two ways: {} has a sample of it, {} has none; --own REGEX says what is mine, --by package and --by self \
+             compare without",
+            other.facts.path, one.facts.path
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What an event counts, whatever is said of who runs and how precise it is.
 fn plain(facts: &Facts) -> &str {
     if facts.weighed.is_some() {
@@ -285,6 +304,26 @@ fn plain(facts: &Facts) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_own_is_told_in_one_way() {
+        let run = |basis| Run {
+            basis,
+            ..Run::default()
+        };
+        let sides = |base, new| Sides {
+            base: vec![run(base)],
+            new: vec![run(new)],
+            shared: None,
+        };
+        for (base, new, is_one) in [
+            (Basis::Path, Basis::Name, true),
+            (Basis::Program, Basis::Program, true),
+            (Basis::Program, Basis::Path, false),
+        ] {
+            assert_eq!(require_one_rule(&sides(base, new)).is_ok(), is_one);
+        }
+    }
 
     #[test]
     fn events_are_the_same_but_for_their_modifiers() {

@@ -7,7 +7,7 @@ use regex::RegexSet;
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
-use super::functions::{FunctionId, Functions, Identity};
+use super::functions::{Basis, FunctionId, Functions, Identity};
 use super::payers::Payers;
 use super::programs::{Programs, SameProgram};
 use super::tally::{Count, Tally};
@@ -151,6 +151,8 @@ pub struct Run {
     pub shares: BTreeMap<String, Weight>,
     /// What ran.
     pub programs: Programs,
+    /// How it was told what is own.
+    pub basis: Basis,
 }
 
 /// The program of a comparison, if it has another name on each side.
@@ -205,6 +207,7 @@ pub fn reduce(
             .map(|group| group_weight(profile, functions, tally, group))
             .collect(),
         programs: Programs::of(profile, tally.event),
+        basis: functions.basis,
         ..Run::default()
     };
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
