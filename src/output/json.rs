@@ -304,26 +304,31 @@ impl Rows {
     }
 }
 
+/// The heaviest of those who pay for something.
+fn payers(spending: &Spending, all: &[(PayerId, Count)], most: usize) -> Value {
+    let one = |(id, count): &(PayerId, Count)| {
+        let payer = &spending.payers[*id];
+        json!({
+            "ecosystem": payer.ecosystem.map(Ecosystem::word),
+            "name": payer.name,
+            "weight": count.period,
+        })
+    };
+    all.iter().take(most).map(one).collect()
+}
+
 /// Programs, or cgroups, with those who pay most in them.
 fn processes(spending: &Spending, rows: usize, total: u64) -> Value {
     /// Payers that are named.
     const MOST: usize = 3;
     let one = |group: &Group| {
-        let payers = group.payers.iter().take(MOST).map(|(id, count)| {
-            let payer = &spending.payers[*id];
-            json!({
-                "ecosystem": payer.ecosystem.map(Ecosystem::word),
-                "name": payer.name,
-                "weight": count.period,
-            })
-        });
         json!({
             "name": group.name,
             "processes": group.processes,
             "weight": group.count.period,
             "share": share(group.count.period, total),
             "samples": group.count.samples,
-            "payers": payers.collect::<Value>(),
+            "payers": payers(spending, &group.payers, MOST),
         })
     };
     spending.groups.iter().take(rows).map(one).collect()
@@ -413,20 +418,12 @@ fn activities(spending: &Spending, total: u64) -> Value {
     /// Payers of an activity that are named.
     const MOST: usize = 10;
     let one = |activity: &Activity| {
-        let payers = activity.payers.iter().take(MOST).map(|(id, count)| {
-            let payer = &spending.payers[*id];
-            json!({
-                "ecosystem": payer.ecosystem.map(Ecosystem::word),
-                "name": payer.name,
-                "weight": count.period,
-            })
-        });
         json!({
             "name": activity.name,
             "weight": activity.count.period,
             "share": share(activity.count.period, total),
             "samples": activity.count.samples,
-            "payers": payers.collect::<Value>(),
+            "payers": payers(spending, &activity.payers, MOST),
         })
     };
     spending.activities.iter().map(one).collect()
