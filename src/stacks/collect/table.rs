@@ -57,12 +57,18 @@ impl Addresses {
     /// Behind a call may be another line, what is inlined no more, or, if it never returns, another function.
     pub(super) fn call_before(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
         self.known_or(space, mode, (at, true), || {
-            let behind = located(space, mode, at);
-            // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
-            let begins = matches!(behind.target, Target::Jit(..)) && behind.address == 0;
             let before = located(space, mode, Avma(at.0.wrapping_sub(1)));
-            if begins || before.target == Target::Nowhere {
-                return behind;
+            let is_call = match before.target {
+                Target::Dso(dso) if space.is_of_file(dso) => true,
+                Target::Nowhere => false,
+                // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
+                _ => {
+                    let behind = located(space, mode, at);
+                    !matches!(behind.target, Target::Jit(..)) || behind.address > 0
+                }
+            };
+            if !is_call {
+                return located(space, mode, at);
             }
             Pc {
                 returns: true,
