@@ -1,10 +1,12 @@
 //! What a subcommand is, and what several of them do alike.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::ask::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
+use crate::input::is_recording_at;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
 
@@ -68,6 +70,23 @@ pub fn run(verb: &dyn Verb, context: &Context<'_>) -> anyhow::Result<ExitCode> {
 /// The arguments make no sense; [`run`] says so, with status 2.
 pub(super) fn wrong_usage(text: impl Into<String>) -> anyhow::Error {
     AskError::Request(text.into()).into()
+}
+
+/// Asks that what stands for a function is one: where nothing else names the recording, a path of one there is a slip.
+///
+/// # Errors
+/// When it is one; says what to type.
+pub(super) fn require_function(
+    verb: &str,
+    function: &str,
+    is_recording_named: bool,
+) -> anyhow::Result<()> {
+    if is_recording_named || !is_recording_at(Path::new(function)) {
+        return Ok(());
+    }
+    Err(wrong_usage(format!(
+        "'{function}' is a recording: which function of it? (pjit {verb} FUNCTION {function})"
+    )))
 }
 
 /// The answer, with progress while it is made.
