@@ -28,16 +28,22 @@ enum Part {
     Read,
     /// How to compare versions
     Compare,
+    /// How a program or assistant uses pjit
+    Assistants,
     /// What the keys of JSON mean, as a JSON schema
     Schema,
 }
 
 const HEAD: &str = "# pjit: where CPU time goes, from `perf record` to an answer\n\n";
-/// The same files that the README's tables are checked against.
-const PARTS: [(Part, &str); 3] = [
+/// The pages of `docs/guide`.
+const PARTS: [(Part, &str); 4] = [
     (Part::Record, include_str!("../../docs/guide/record.md")),
     (Part::Read, include_str!("../../docs/guide/read.md")),
     (Part::Compare, include_str!("../../docs/guide/compare.md")),
+    (
+        Part::Assistants,
+        include_str!("../../docs/guide/assistants.md"),
+    ),
 ];
 
 /// For programs, and so not a part of what is printed for people.

@@ -227,17 +227,6 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_lists_all_keys() {
-        let page = include_str!("../../../../docs/perf.md");
-        let row = page
-            .lines()
-            .find(|line| line.starts_with("| keys (`-s`, `-F`)"));
-        let keys: Vec<String> = known_keys().iter().map(|key| format!("`{key}`")).collect();
-        let expected = format!("| keys (`-s`, `-F`) | {} |", keys.join(", "));
-        assert_eq!(row, Some(expected.as_str()));
-    }
-
-    #[test]
     fn every_key_has_one_word() {
         let mut names = known_keys();
         names.sort_unstable();
