@@ -5,17 +5,24 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::help::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit guide", ""),
+        ("pjit guide assistants", "for programs that use pjit"),
+        ("pjit guide schema > pjit.schema.json", ""),
+    ],
+    short: &[],
+    notes: "",
+};
+
 /// Arguments of `pjit guide`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit guide
-  pjit guide compare
-  pjit guide schema > pjit.schema.json")]
 pub struct GuideArgs {
-    /// Only this part
+    /// Print only this part
     #[arg(value_enum, value_name = "PART")]
     part: Option<Part>,
 }

@@ -526,7 +526,9 @@ fn duckdb_answers_the_queries_of_the_documentation() {
     );
     let page = include_str!("../../docs/exports.md");
     let queries = page.split("```sql\n").skip(1);
-    let queries: Vec<&str> = queries.filter_map(|rest| rest.split("```").next()).collect();
+    let queries: Vec<&str> = queries
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
     assert_eq!(queries.len(), 3);
     let Some(answers) = duckdb(folder.path(), &queries) else {
         return;

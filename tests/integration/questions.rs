@@ -987,7 +987,7 @@ fn only_near_names_are_suggested() {
             .ends_with("no function 'nosuchfunctionanywhere'\n")
     );
     assert!(
-        said(&["peek", "mian"]).contains("; nearest: hot::main, main"),
+        said(&["peek", "mian"]).contains("; similar: hot::main, main"),
         "{}",
         said(&["peek", "mian"])
     );

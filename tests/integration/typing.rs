@@ -97,7 +97,7 @@ fn a_path_that_is_not_there_is_an_error_in_every_verb() {
             assert_eq!(ended.status, expected, "{verb} {option}: {}", ended.said);
             assert!(ended.out.is_empty(), "{verb} {option}");
             if is_shown {
-                let told = format!("pjit: {option}: {nowhere}: ");
+                let told = format!("error: {option}: {nowhere}: ");
                 assert!(ended.said.contains(&told), "{verb}: {}", ended.said);
             }
         }
@@ -120,7 +120,7 @@ fn a_folder_without_what_it_is_named_for_is_a_warning() {
     ] {
         let ended = run("fold", &["@"], &[option, empty], &data);
         assert_eq!(ended.status, Some(0), "{option}: {}", ended.said);
-        let told = format!("pjit: warning: {option}: {empty}: no {what} in this folder");
+        let told = format!("warning: {option}: {empty}: no {what} in this folder");
         assert!(ended.said.contains(&told), "{}", ended.said);
     }
 }

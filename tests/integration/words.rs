@@ -1,5 +1,7 @@
 //! Texts that people read: README, pages, papers, help. Sentences are short, words plain, lines fit, and what is shown is real.
 
+mod help;
+mod messages;
 mod pages;
 mod prose;
 

@@ -147,6 +147,7 @@ fn runnable(command: &str) -> String {
         ("FUNCTION", "fibonacci"),
         ("NAME", "fibonacci"),
         ("4711", &own),
+        ("jitdump FILE", "jitdump jit-17065.dump"),
         ("VERB", "summary"),
         ("-o DIR --", "-o made --"),
     ] {

@@ -237,7 +237,7 @@ impl Measure {
 #[test]
 fn what_is_counted() {
     let measure = Measure::of(
-        "# A heading beside\n\nOne two `three four` five. Six\nseven!\n\n| a | behind |\n\n- An item of which e.g. little is known\n\n    code beside\n",
+        "# A heading beside\n\nOne two `three four` five. Six\nseven!\n\n    code beside\n\n| a | behind |\n\n- An item of which e.g. little is known\n",
         true,
     );
     let words: Vec<usize> = measure.sentences.iter().map(|(words, _)| *words).collect();

@@ -23,13 +23,13 @@ impl fmt::Display for KeyError {
         if self.known_to_perf {
             write!(
                 f,
-                "{} key `{}` exists in perf report, but pjit does not support it",
+                "{} has no key '{}', which perf report has",
                 self.option, self.word
             )?;
         } else {
-            write!(f, "unknown {} key: `{}`", self.option, self.word)?;
+            write!(f, "{} has no key '{}'", self.option, self.word)?;
         }
-        write!(f, "; keys: {}", known_keys().join(" "))
+        write!(f, "\nhint: pjit help keys")
     }
 }
 
