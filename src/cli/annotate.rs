@@ -19,9 +19,9 @@ use crate::output::annotate::write;
 use crate::output::text::harmless;
 
 use super::filters::{StackFilterArgs, TaskFilterArgs};
-use super::help::Page;
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
+use super::page::Page;
 use super::report::When;
 use super::terminal::{Output, colored};
 use super::verb::{Context, Verb, answered, leave, no_color, wrong_usage};

@@ -18,10 +18,10 @@ use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
 
 use super::annotate::{SourceArgs, source_roots};
-use super::help::Page;
 use super::input::InputArgs;
 use super::less::{Less, OfBundle};
 use super::named::Named;
+use super::page::Page;
 use super::parcel::{Content, Folder, Parcel, modified_of};
 use super::verb::{answered, leave, wrong_usage};
 use super::{Context, Verb};

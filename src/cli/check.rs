@@ -10,9 +10,9 @@ use crate::check::Limits;
 use crate::output::answer::{self, Format};
 use crate::questions::budget::Budget;
 
-use super::help::Page;
 use super::input::InputArgs;
 use super::less::{Less, OfCheck};
+use super::page::Page;
 use super::question::parse_budget;
 use super::report::When;
 use super::terminal::{Output, colored};

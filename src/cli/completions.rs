@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, CommandFactory};
 
 use super::help::GROUPS;
-use super::help::Page;
+use super::page::Page;
 use super::terminal::Output;
 use super::topics;
 use super::{Cli, Context, Verb};

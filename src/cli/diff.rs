@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::help::Page;
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::PrintArgs;
 use super::sides::RunArgs;
 use super::verb::{Context, Verb};

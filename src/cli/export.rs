@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::filters::FilterArgs;
-use super::help::Page;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};

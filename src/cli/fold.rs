@@ -11,8 +11,8 @@ use crate::output::folded::FoldOptions;
 use crate::questions::payers::PaidPart;
 
 use super::filters::MarkedFilterArgs;
-use super::help::Page;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};

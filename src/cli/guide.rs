@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::help::Page;
+use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb};
 

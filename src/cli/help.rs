@@ -5,19 +5,9 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command as Syntax, CommandFactory};
 
-use super::Cli;
-
-/// What help says of a verb besides its options.
-pub(super) struct Page {
-    /// Commands to copy, with what they are for.
-    pub(super) examples: &'static [(&'static str, &'static str)],
-    /// Options of the short page, by their long names; none are all of its own.
-    pub(super) short: &'static [&'static str],
-    /// What else there is to know, a paragraph a line.
-    pub(super) notes: &'static str,
-}
+use super::{Cli, page};
 
 /// The verbs, in the groups in which `pjit -h` lists them.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
@@ -71,40 +61,8 @@ fn shared(long: &str) -> Option<&'static str> {
     })
 }
 
-/// What is known of a verb besides its options.
-pub(super) fn page(verb: &str) -> &'static Page {
-    const NOTHING: Page = Page {
-        examples: &[],
-        short: &[],
-        notes: "",
-    };
-    match verb {
-        "record" => &super::record::PAGE,
-        "summary" => &super::summary::PAGE,
-        "peek" => &super::peek::PAGE,
-        "list" => &super::list::PAGE,
-        "annotate" => &super::annotate::PAGE,
-        "flamegraph" => &super::flamegraph::PAGE,
-        "report" => &super::report::PAGE,
-        "script" => &super::script::PAGE,
-        "stat" => &super::stat::PAGE,
-        "fold" => &super::fold::PAGE,
-        "check" => &super::check::PAGE,
-        "diff" => &super::diff::PAGE,
-        "gate" => &super::gate::PAGE,
-        "export" => &super::export::PAGE,
-        "bundle" => &super::bundle::PAGE,
-        "guide" => &super::guide::PAGE,
-        "help" => &super::topics::PAGE,
-        "jitdump" => &super::jitdump::PAGE,
-        "completions" => &super::completions::PAGE,
-        "man" => &super::man::PAGE,
-        _ => &NOTHING,
-    }
-}
-
 /// The verb's options in their groups, those of its own first.
-pub(super) fn sorted(verb: &str) -> Option<Command> {
+pub(super) fn sorted(verb: &str) -> Option<Syntax> {
     let mut whole = Cli::command();
     whole.build();
     let found = whole.find_subcommand(verb)?;
@@ -126,7 +84,7 @@ pub(super) fn sorted(verb: &str) -> Option<Command> {
     all.sort_by_key(rank);
     let name = format!("pjit {verb}");
     let usage = found.get_overridden_usage().cloned();
-    let mut sorted = Command::new(name.clone())
+    let mut sorted = Syntax::new(name.clone())
         .bin_name(name)
         .disable_help_flag(true)
         .about(found.get_about().cloned().unwrap_or_default());
@@ -192,7 +150,7 @@ pub(super) fn of_verb(verb: &str, is_long: bool) -> Option<String> {
 }
 
 /// Only the options that are named, and after them those that all short pages have.
-fn shortened(command: Command, short: &'static [&'static str]) -> Command {
+fn shortened(command: Syntax, short: &'static [&'static str]) -> Syntax {
     command.mut_args(|arg| {
         if arg.is_positional() {
             return arg;
@@ -237,7 +195,7 @@ pub(super) fn overview() -> String {
     let whole = Cli::command();
     let about = |verb: &str| {
         let found = whole.find_subcommand(verb);
-        found.and_then(Command::get_about).map(ToString::to_string)
+        found.and_then(Syntax::get_about).map(ToString::to_string)
     };
     let mut text = format!(
         "{}\n\nUsage: pjit COMMAND [OPTIONS]; pjit COMMAND -h; pjit -V\n",
@@ -255,7 +213,7 @@ pub(super) fn overview() -> String {
     text.push_str(
         "
 Begin with these three:
-  pjit record -- ./app    record a program; the page at its end says where the time went
+  pjit record -- ./app    record a program, and see where the time went
   pjit check              tell if you can trust the recording
   pjit summary            show the page again, and more of it
 ",

@@ -12,7 +12,7 @@ use crate::jitdump::survey::survey;
 use crate::output::jitdump::{Lists, write_lists, write_summary};
 use crate::runtimes::dump_names::numbers_of_dump;
 
-use super::help::Page;
+use super::page::Page;
 use super::refusal::said;
 use super::target::ReplaceArgs;
 use super::terminal::Output;

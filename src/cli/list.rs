@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::annotate::{SourceArgs, source_roots};
-use super::help::Page;
 use super::input::InputArgs;
 use super::named::Named;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::List;

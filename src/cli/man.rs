@@ -3,10 +3,11 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command as Syntax, CommandFactory};
 use clap_mangen::Man;
 
-use super::help::{self, GROUPS, Page};
+use super::help::{self, GROUPS};
+use super::page::Page;
 use super::terminal::Output;
 use super::topics::{self, Topic};
 use super::verb::wrong_usage;
@@ -80,8 +81,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("HOME", "where .perfconfig and .debug are"),
 ];
 
-fn of_verb(verb: &str, command: Command) -> io::Result<Vec<u8>> {
-    let page = help::page(verb);
+fn of_verb(verb: &str, command: Syntax) -> io::Result<Vec<u8>> {
+    let page = super::page(verb);
     let man = manual(command.name(format!("pjit-{verb}")));
     let mut out = Vec::new();
     man.render_title(&mut out)?;
@@ -135,7 +136,7 @@ fn overview() -> io::Result<Vec<u8>> {
     for (group, verbs) in GROUPS {
         line(&mut out, &format!(".SS {group}"));
         for verb in verbs {
-            let about = whole.find_subcommand(verb).and_then(Command::get_about);
+            let about = whole.find_subcommand(verb).and_then(Syntax::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             tagged(&mut out, &format!("pjit-{verb}(1)"), &about);
         }
@@ -154,7 +155,7 @@ fn overview() -> io::Result<Vec<u8>> {
 }
 
 fn of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
-    let command = Command::new(format!("pjit-{}", topic.word)).about(topic.about);
+    let command = Syntax::new(format!("pjit-{}", topic.word)).about(topic.about);
     let man = manual(command.disable_help_flag(true));
     let mut out = Vec::new();
     man.render_title(&mut out)?;
@@ -167,7 +168,7 @@ fn of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
 }
 
 /// The date is that of the commit, so that the same source makes the same page.
-fn manual(command: Command) -> Man {
+fn manual(command: Syntax) -> Man {
     let version = env!("PJIT_VERSION");
     let date = version
         .rsplit([' ', '('])

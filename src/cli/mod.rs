@@ -21,6 +21,7 @@ mod less;
 pub mod list;
 mod man;
 mod named;
+mod page;
 mod parcel;
 pub mod peek;
 pub mod perf_only;
@@ -102,7 +103,7 @@ pub enum Command {
     Guide(Lazy<guide::GuideArgs>),
     /// Show all options of a command, or a list such as keys
     Help(Lazy<topics::HelpArgs>),
-    /// Tell if you can trust a recording, and how to record a better one
+    /// Tell if you can trust a recording, and how to mend it
     Check(Lazy<check::CheckArgs>),
     /// Print a completion script for a shell
     Completions(Lazy<completions::CompletionsArgs>),
@@ -136,6 +137,38 @@ impl Command {
             Self::Completions(args) => &**args,
             Self::Man(args) => &**args,
         }
+    }
+}
+
+/// What is known of a verb besides its options.
+fn page(verb: &str) -> &'static page::Page {
+    const NOTHING: page::Page = page::Page {
+        examples: &[],
+        short: &[],
+        notes: "",
+    };
+    match verb {
+        "record" => &record::PAGE,
+        "summary" => &summary::PAGE,
+        "peek" => &peek::PAGE,
+        "list" => &list::PAGE,
+        "annotate" => &annotate::PAGE,
+        "flamegraph" => &flamegraph::PAGE,
+        "report" => &report::PAGE,
+        "script" => &script::PAGE,
+        "stat" => &stat::PAGE,
+        "fold" => &fold::PAGE,
+        "check" => &check::PAGE,
+        "diff" => &diff::PAGE,
+        "gate" => &gate::PAGE,
+        "export" => &export::PAGE,
+        "bundle" => &bundle::PAGE,
+        "guide" => &guide::PAGE,
+        "help" => &topics::PAGE,
+        "jitdump" => &jitdump::PAGE,
+        "completions" => &completions::PAGE,
+        "man" => &man::PAGE,
+        _ => &NOTHING,
     }
 }
 

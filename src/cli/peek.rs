@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::help::Page;
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Peek;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::help::Page;
+use super::page::Page;
 use super::verb::{Context, Verb};
 use crate::record::plan::environment;
 use crate::record::plan::options::{Asked, CallGraph};

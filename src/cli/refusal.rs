@@ -11,6 +11,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::help::{self, GROUPS};
+use super::page;
 use crate::near::{Candidate, near};
 use crate::output::text::harmless;
 
@@ -138,7 +139,7 @@ pub(super) fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
                 Some(option) => example.contains(option),
                 None => true,
             };
-            let examples = verb.map_or(&[][..], |verb| help::page(verb).examples);
+            let examples = verb.map_or(&[][..], |verb| page(verb).examples);
             match examples.iter().find(|(example, _)| has(example)) {
                 Some((example, _)) => Refusal::with(text, *example),
                 None => Refusal::new(text),

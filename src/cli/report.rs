@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
 use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
-use super::help::Page;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored};
 use super::verb::{answered, leave, no_color, write_header, wrong_usage};
@@ -708,7 +708,7 @@ fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
         () if has_rates => "rates of events",
         () => return Ok(()),
     };
-    Err(format!("{what} and --weight exclude each other"))
+    Err(format!("--weight has no {what}"))
 }
 
 /// The style of `-T`'s list; pjit has perf's usual one.
@@ -873,10 +873,7 @@ mod tests {
     #[test]
     fn options_of_perf_alone_are_named() {
         let error = resolve("--branch-stack").expect_err("perf only");
-        assert!(
-            error.contains("perf report has the option --branch-stack, pjit does not"),
-            "{error}"
-        );
+        assert!(error.contains("pjit has no --branch-stack"), "{error}");
         assert!(resolve("-b").is_err() && resolve("--switch-on x").is_err());
         assert_eq!(
             resolve("--tui --objdump /bin/objdump -M intel --samples 3")

@@ -11,8 +11,8 @@ use crate::needs::Needs;
 use crate::output::script::{Field, ScriptOptions};
 
 use super::filters::FilterArgs;
-use super::help::Page;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, write_header, wrong_usage};

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::help::Page;
 use super::input::InputArgs;
 use super::less::{Less, OfStat};
+use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb, answered};
 use crate::ask::{Request, Stat};

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::help::Page;
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Summary;

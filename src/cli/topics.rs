@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::help::{self, GROUPS, Page};
+use super::help::{self, GROUPS};
+use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb, wrong_usage};
 use crate::near::{Candidate, near};
@@ -270,6 +271,6 @@ mod tests {
             unknown("sumary"),
             "no command and no topic 'sumary'; similar: summary"
         );
-        assert_eq!(unknown("x"), "no command and no topic 'x'");
+        assert_eq!(unknown("zzz"), "no command and no topic 'zzz'");
     }
 }

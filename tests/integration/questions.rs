@@ -292,7 +292,7 @@ fn teams_have_their_own_words() {
     );
     let (code, text) = status(&["summary", "--package", "numbers"], "node");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("--package: NAME=REGEX"), "{text}");
+    assert!(text.contains("--package takes NAME=REGEX"), "{text}");
 }
 
 /// Comparisons by package and by activity have the weights of the summary, and a family of rows of their own.
@@ -756,7 +756,7 @@ fn statuses_are_those_that_scripts_rely_on() {
             "the same recording twice",
         ),
         (&["gate", "--max-share", "x"], 2, "WHAT=P%"),
-        (&["gate"], 2, "no rules"),
+        (&["gate"], 2, "no rule is given"),
         (
             &[
                 "gate",
@@ -768,16 +768,16 @@ fn statuses_are_those_that_scripts_rely_on() {
             3,
             "FAIL  check",
         ),
-        (&["diff"], 2, "BASE... --to NEW..."),
+        (&["diff"], 2, "both sides with --to"),
         (&["diff", "samples/native/perf.data"], 0, "only "),
         (&["peek", "no such function"], 1, "no function"),
         (&["peek", "(("], 2, "no expression"),
         (
             &["summary", "--focus", "no such function"],
             1,
-            "no sample is left",
+            "leaves no sample",
         ),
-        (&["summary", "--focus", "(("], 1, "no sample is left"),
+        (&["summary", "--focus", "(("], 1, "leaves no sample"),
         (
             &["summary", "--own", "(("],
             2,
@@ -790,11 +790,11 @@ fn statuses_are_those_that_scripts_rely_on() {
             0,
             "--own no such function: no function with samples matches",
         ),
-        (&["summary", "--budget", "11"], 2, "at least 12 lines"),
+        (&["summary", "--budget", "11"], 2, "12 lines or more"),
         (
             &["report", "--focus", "no such function"],
             1,
-            "no sample is left",
+            "leaves no sample",
         ),
     ] {
         let (found, text) = status(view, "node");
@@ -984,7 +984,7 @@ fn only_near_names_are_suggested() {
     };
     assert!(
         said(&["peek", "nosuchfunctionanywhere"])
-            .ends_with("no function 'nosuchfunctionanywhere'\n")
+            .ends_with("no function matches 'nosuchfunctionanywhere'\n")
     );
     assert!(
         said(&["peek", "mian"]).contains("; similar: hot::main, main"),

@@ -245,14 +245,14 @@ mod tests {
             .expect_err("no such key")
             .to_string();
         assert!(
-            unknown.contains("unknown --fields key: `nonsense`")
-                && unknown.contains("overhead_children")
+            unknown.contains("--fields has no key 'nonsense'")
+                && unknown.contains("pjit help keys")
         );
         let unsupported = FieldSpec::parse("ins_lat")
             .expect_err("perf only")
             .to_string();
         assert!(
-            unsupported.contains("exists in perf report"),
+            unsupported.contains("which perf report has"),
             "{unsupported}"
         );
         assert!(SortSpec::parse("+", "comm").is_err() && FieldSpec::parse("+").is_err());
