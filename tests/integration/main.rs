@@ -61,3 +61,4 @@ mod waits;
 mod wasm;
 mod weighed;
 mod weights;
+mod words;
