@@ -478,18 +478,15 @@ impl<'l> Load<'l> {
     }
 }
 
+/// What comes from the thread that attaches perf: the recording under way, and with which options.
+type Attached = std::sync::mpsc::Receiver<Option<(Perf, Options)>>;
+
 /// Has a thread attach perf to the command that waits at the gate, and let it go.
 fn attach(
     prepared: &Prepared,
     folder: &Folder,
     mut gate: Gate,
-) -> Result<
-    (
-        Sender<()>,
-        std::sync::mpsc::Receiver<Option<(Perf, Options)>>,
-    ),
-    Failure,
-> {
+) -> Result<(Sender<()>, Attached), Failure> {
     let log = folder
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
