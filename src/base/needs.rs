@@ -55,6 +55,9 @@ bitflags::bitflags! {
         /// Callers where they call, not where calls return to, which may be the next line: also in chains that the kernel
         /// recorded, of which perf shows the latter. And no lines of code whose table says nothing true of it.
         const CALLS = 1 << 22;
+        /// Parameters and places of all functions, not of those alone that share a name: comparisons want what tells a function
+        /// from others that only the other side has.
+        const PLACES = 1 << 23;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
