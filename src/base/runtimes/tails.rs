@@ -3,6 +3,8 @@
 //! Packages have many files of one name (`index.js`, `__init__.py`), and checkouts lie in other folders: the beginning of a path
 //! says little, the whole of it too much.
 
+use rustc_hash::FxHashMap;
+
 /// The parts of a path from its end: the base name first. What is built into node is one part.
 fn parts(path: &str) -> impl Iterator<Item = &str> {
     let whole = path.starts_with("node:").then_some(path);
@@ -88,17 +90,27 @@ pub fn telling<'p>(paths: &[&'p str]) -> Vec<&'p str> {
     each.map(|(path, count)| tail(path, count)).collect()
 }
 
+/// A file of the other side that is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SameFile {
+    /// Its number.
+    pub at: usize,
+    /// Whether nothing but the base name says so, as no other file has it.
+    pub by_name: bool,
+}
+
 /// By path of one side: the path of the other side that is the same file, both without repetitions. They are one path; or all
 /// that tells each of them from others of its side stands in both, versions of packages aside; or one begins otherwise than the
 /// other as such a pair does, as all files of a checkout that lies elsewhere.
 #[must_use]
-pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<usize>> {
-    use rustc_hash::FxHashMap;
+pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<SameFile>> {
     let numbers: FxHashMap<&str, usize> = new.iter().copied().zip(0..).collect();
-    let mut found: Vec<Option<usize>> = base.iter().map(|p| numbers.get(p).copied()).collect();
+    let same = |at: usize| SameFile { at, by_name: false };
+    let exact = base.iter().map(|path| numbers.get(path).copied().map(same));
+    let mut found: Vec<Option<SameFile>> = exact.collect();
     let mut taken = vec![false; new.len()];
-    for at in found.iter().flatten() {
-        taken[*at] = true;
+    for same in found.iter().flatten() {
+        taken[same.at] = true;
     }
     // Beginnings that stand for each other, by that of the base.
     let mut beginnings: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
@@ -116,7 +128,8 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<usize>> {
             if shared < olds.telling[*at] || shared < news.telling[other] {
                 continue;
             }
-            (found[*at], taken[other]) = (Some(other), true);
+            let by_name = shared == 1;
+            (found[*at], taken[other]) = (Some(SameFile { at: other, by_name }), true);
             let known = beginnings.entry(beginning(base[*at], shared)).or_default();
             let instead = beginning(new[other], shared);
             if shared > 1 && known.len() < MOST && !known.contains(&instead) {
@@ -130,9 +143,8 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<usize>> {
             let known = beginnings.get(before).into_iter().flatten();
             let moved = known.map(|other| format!("{other}{}", &path[before.len()..]));
             let at = moved.filter_map(|moved| numbers.get(moved.as_str()).copied());
-            *found = at.into_iter().find(|at| !taken[*at]);
-            if let Some(at) = *found {
-                taken[at] = true;
+            if let Some(at) = at.into_iter().find(|at| !taken[*at]) {
+                (*found, taken[at]) = (Some(same(at)), true);
                 break;
             }
         }
@@ -179,7 +191,8 @@ mod tests {
     }
 
     fn same(base: &[&str], new: &[&str]) -> Vec<Option<usize>> {
-        same_files(base, new)
+        let found = same_files(base, new).into_iter();
+        found.map(|same| Some(same?.at)).collect()
     }
 
     #[test]
@@ -248,7 +261,7 @@ mod tests {
         ) {
             let (base, new): (Vec<&str>, Vec<&str>) =
                 (base.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
-            let found = same_files(&base, &new);
+            let found = same(&base, &new);
             let mut partners: Vec<usize> = found.iter().flatten().copied().collect();
             partners.sort_unstable();
             let count = partners.len();

@@ -5,14 +5,13 @@
 //! its name it is, by address. What compilers make of one function (copies for inlining, cold parts, instances for types) is in
 //! one place and stays one.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::declared::Declared;
 use super::expanded::{Expanded, NameNumber};
 use super::{Symbol, SymbolIndex};
 use crate::dso::{DsoId, Namesake, SymbolTable};
 use crate::ids::{Idx, IndexSlice, IndexVec};
-use crate::runtimes::names::native;
 
 /// Where a function is defined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,22 +22,23 @@ pub struct Place {
     pub line: u32,
     /// Where the file alone does not tell: which it is of those of its name, by address, from 1.
     pub nth: u32,
-    /// How many functions of this name the file has, 0 where that was not counted.
+    /// How many functions of this name the object has, 0 where that was not counted.
     pub of: u32,
+    /// How many of these are of a source file of this name, as far as the symbol table tells.
+    pub like: u32,
 }
 
 impl Place {
     /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`.
     #[must_use]
     pub fn text(&self, end: &str) -> String {
-        let mut text = String::new();
-        if !end.is_empty() {
-            text = format!(" {end}");
+        match (end, self.line) {
+            _ if self.nth > 0 => self.order(),
+            ("", 0) => String::new(),
+            ("", line) => format!(":{line}"),
+            (end, 0) => format!(" {end}"),
+            (end, line) => format!(" {end}:{line}"),
         }
-        if self.line > 0 {
-            text.push_str(&format!(":{}", self.line));
-        }
-        text + &self.order()
     }
 
     /// Which it is of those of its name, where that is needed: ` (2 of 3)`.
@@ -63,7 +63,7 @@ impl Evidence<'_> {
     /// Whether two of one name are two functions. Other names in the file are copies; entries of a linkage table are none.
     fn differs(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Declared(a), Self::Declared(b)) => a != b,
+            (Self::Declared(a), Self::Declared(b)) => a.line != b.line || a.path != b.path,
             (Self::Symbol(a, at), Self::Symbol(b, other)) => {
                 at != other && Namesake::stem(a) == Namesake::stem(b) && !a.ends_with(b"@plt")
             }
@@ -82,13 +82,15 @@ struct Seen<'e> {
 pub(super) struct Functions<'f, 'd> {
     /// What files call the symbols.
     pub(super) raw: &'f [&'f [u8]],
+    /// Numbers of their names.
+    pub(super) numbers: &'f [u32],
     /// Where debug information says that they are defined.
     pub(super) declared: &'f IndexSlice<SymbolIndex, [Option<&'f Declared>]>,
     pub(super) expanded: &'f [Expanded<'d>],
     /// By piece: the number of its object, and its file if it is one.
     pub(super) objects: &'f [Owner],
-    /// By piece and name: its text.
-    pub(super) text: &'f dyn Fn(&[u8]) -> &'f str,
+    /// By piece: numbers of the names of inlined functions.
+    pub(super) inlined: &'f [IndexVec<NameNumber, u32>],
 }
 
 /// The number of an object, and its file if it is one.
@@ -104,65 +106,45 @@ pub(super) fn find<'t, 'a: 't>(
     all: bool,
     table: impl Fn(DsoId) -> Option<&'t SymbolTable<'a>>,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
-    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
     let mut seen: FxHashMap<(ObjectKey, u32), Seen<'_>> = FxHashMap::default();
     let mut meet = |key: (ObjectKey, u32), evidence| {
         let known = seen.entry(key).or_insert(Seen {
             first: evidence,
             are_several: all,
         });
-        known.are_several |= known.first.differs(evidence);
+        known.are_several = known.are_several || known.first.differs(evidence);
     };
-    let names: Vec<String> = symbols.iter().map(|s| native(&s.name).to_owned()).collect();
-    let mut number = |text| {
-        let next = numbers.len() as u32;
-        *numbers.entry(text).or_insert(next)
-    };
-    let mut of_symbols: IndexVec<SymbolIndex, u32> = IndexVec::new();
-    let evidence = |at: SymbolIndex, symbol: &Symbol| match functions.declared[at] {
-        Some(declared) => Evidence::Declared(declared),
-        None => Evidence::Symbol(functions.raw[at.index()], symbol.start),
-    };
-    for ((at, symbol), name) in symbols.iter_enumerated().zip(&names) {
-        let number = number(name.as_str());
-        of_symbols.push(number);
-        meet((Ok(symbol.dso), number), evidence(at, symbol));
+    for (at, symbol) in symbols.iter_enumerated() {
+        let raw = functions.raw[at.index()];
+        let evidence = functions.declared[at].map(Evidence::Declared);
+        let evidence = evidence.unwrap_or(Evidence::Symbol(raw, symbol.start));
+        meet((Ok(symbol.dso), functions.numbers[at.index()]), evidence);
     }
-    let mut of_raw: FxHashMap<&[u8], u32> = FxHashMap::default();
-    let mut of_names: Vec<IndexVec<NameNumber, u32>> = Vec::new();
-    for (expanded, (object, dso)) in functions.expanded.iter().zip(functions.objects) {
+    let pieces = functions.expanded.iter().zip(functions.objects);
+    for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
         let object = dso.ok_or(*object);
-        let mut all: IndexVec<NameNumber, u32> = IndexVec::new();
-        for (at, raw) in expanded.names.iter_enumerated() {
-            let known = of_raw.entry(raw);
-            let number = *known.or_insert_with(|| number(native((functions.text)(raw))));
-            all.push(number);
-            if let Some(Some(declared)) = expanded.declared.get(at) {
-                meet((object, number), Evidence::Declared(declared));
+        for (declared, number) in expanded.declared.iter().zip(numbers) {
+            if let Some(declared) = declared {
+                meet((object, *number), Evidence::Declared(declared));
             }
         }
-        of_names.push(all);
     }
     let are_several = |key: (ObjectKey, u32)| seen.get(&key).is_some_and(|of| of.are_several);
-    let mut wanted: FxHashMap<DsoId, FxHashSet<&[u8]>> = FxHashMap::default();
+    let mut wanted: FxHashMap<DsoId, Vec<u64>> = FxHashMap::default();
     let is_wanted: IndexVec<SymbolIndex, bool> = symbols
         .iter_enumerated()
-        .map(|(at, symbol)| are_several((Ok(symbol.dso), of_symbols[at])))
+        .map(|(at, symbol)| are_several((Ok(symbol.dso), functions.numbers[at.index()])))
         .collect();
     for (at, symbol) in symbols.iter_enumerated().filter(|(at, _)| is_wanted[*at]) {
         if all || functions.declared[at].is_none() {
-            let raw = functions.raw[at.index()];
-            wanted
-                .entry(symbol.dso)
-                .or_default()
-                .insert(Namesake::stem(raw));
+            wanted.entry(symbol.dso).or_default().push(symbol.start);
         }
     }
     let namesakes: FxHashMap<DsoId, _> = wanted
         .into_iter()
         .filter_map(|(dso, wanted)| Some((dso, table(dso)?.namesakes(&wanted))))
         .collect();
-    let places = expanded_places(functions, &of_names, are_several);
+    let places = expanded_places(functions, are_several);
     for (at, symbol) in symbols
         .iter_mut_enumerated()
         .filter(|(at, _)| is_wanted[*at])
@@ -177,14 +159,13 @@ pub(super) fn find<'t, 'a: 't>(
 
 fn expanded_places(
     functions: &Functions<'_, '_>,
-    numbers: &[IndexVec<NameNumber, u32>],
     are_several: impl Fn((ObjectKey, u32)) -> bool,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
     let pieces = functions
         .expanded
         .iter()
         .zip(functions.objects)
-        .zip(numbers);
+        .zip(functions.inlined);
     let of_piece = |((expanded, owner), numbers): ((&Expanded<'_>, &Owner), &IndexVec<_, u32>)| {
         let object = owner.1.ok_or(owner.0);
         let mut places = IndexVec::new();
@@ -200,13 +181,14 @@ fn expanded_places(
 
 /// What is known of a place, by debug information first.
 fn place(declared: Option<&Declared>, namesake: Option<&Namesake<'_>>) -> Option<Place> {
-    let of = namesake.map_or(0, |namesake| namesake.of);
+    let (of, like) = namesake.map_or((0, 0), |namesake| (namesake.of, namesake.like));
     if let Some(declared) = declared {
         return Some(Place {
             file: declared.path.to_string(),
             line: declared.line,
             nth: 0,
             of,
+            like,
         });
     }
     let namesake = namesake?;
@@ -217,8 +199,9 @@ fn place(declared: Option<&Declared>, namesake: Option<&Namesake<'_>>) -> Option
     let place = Place {
         file: file.into_owned(),
         line: 0,
-        nth: if of > 1 { namesake.nth } else { 0 },
+        nth: if like > 1 { namesake.nth } else { 0 },
         of,
+        like,
     };
     (place.nth > 0 || !place.file.is_empty()).then_some(place)
 }

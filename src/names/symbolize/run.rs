@@ -32,6 +32,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
+use crate::runtimes::names::native;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries.
@@ -554,14 +555,23 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         };
         let raw = self.add_symbols(&mut out, threads);
         let mut names = self.demangled_names(threads);
+        let ids = self.expanded.iter().map(|expanded| {
+            let ids = expanded.names.iter().map(|name| names.known[*name]);
+            ids.collect()
+        });
+        let ids: Vec<IndexVec<NameNumber, ShownId>> = ids.collect();
         let chosen = self.chosen();
         let mut places = Vec::new();
         if self.needs.contains(Needs::KINDS) {
             let all = self.needs.contains(Needs::PLACES);
-            tell_apart(&mut out.symbols.raw, &raw, &mut names, all);
-            places = self.places((&mut out, &raw), &chosen, &names, all);
+            let (numbers, of_inlined) = tell_apart(&mut out.symbols.raw, &raw, &mut names, all);
+            let number = |ids: &IndexVec<NameNumber, ShownId>| {
+                ids.iter().map(|id| of_inlined[*id]).collect()
+            };
+            let inlined: Vec<_> = ids.iter().map(number).collect();
+            places = self.places((&mut out, &raw), &chosen, (&numbers, &inlined), all);
         }
-        let mut strings = Strings::new(self.expanded, &names, &places);
+        let mut strings = Strings::new(self.expanded, &ids, &names, &places);
         for (index, query) in self.queries.iter_enumerated() {
             let Some((piece, expansion)) = chosen[index] else {
                 continue;
@@ -603,7 +613,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         &self,
         (out, raw): (&mut Resolution, &[&[u8]]),
         chosen: &IndexVec<QueryId, Option<(usize, &Expansion)>>,
-        names: &Shown<'d>,
+        (numbers, inlined): (&[u32], &[IndexVec<NameNumber, u32>]),
         all: bool,
     ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
         let mut declared: IndexVec<SymbolIndex, Option<&Declared>> =
@@ -615,10 +625,11 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         }
         let functions = place::Functions {
             raw,
+            numbers,
             declared: &declared,
             expanded: self.expanded,
             objects: self.owners,
-            text: &|raw| &names.texts[names.known[raw]],
+            inlined,
         };
         place::find(&mut out.symbols, &functions, all, |dso| {
             self.dsos.symbols(dso)
@@ -779,34 +790,53 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     }
 }
 
-/// Gives functions that share their name with another one their parameters, inlined ones too; `all` in comparisons.
-fn tell_apart(symbols: &mut [Symbol], raw: &[&[u8]], inlined: &mut Shown<'_>, all: bool) {
+/// Gives functions that share their name with another one their parameters, inlined ones too; `all` in comparisons. The answer are
+/// numbers of names, of symbols and of inlined functions: copies that compilers make have one.
+fn tell_apart(
+    symbols: &mut [Symbol],
+    raw: &[&[u8]],
+    inlined: &mut Shown<'_>,
+    all: bool,
+) -> (Vec<u32>, IndexVec<ShownId, u32>) {
     let texts = &inlined.texts;
     let of_symbols = symbols.iter().map(|symbol| symbol.name.as_str());
     let of_symbols = of_symbols.zip(raw.iter().copied());
     let of_inlined = inlined.known.iter();
     let of_inlined = of_inlined.map(|(raw, id)| (texts[*id].as_str(), *raw));
-    // By text: what a file calls one of them, and whether that is how all are called.
-    let mut known: FxHashMap<&str, (&[u8], bool)> = FxHashMap::default();
-    for (text, raw) in of_symbols.chain(of_inlined) {
-        let (first, is_only) = known.entry(text).or_insert((raw, !all));
-        *is_only &= *first == raw;
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    // By number: what a file calls one of them, and whether that is how all are called.
+    let mut names: Vec<(&[u8], bool)> = Vec::new();
+    let numbers = of_symbols.chain(of_inlined).map(|(text, raw)| {
+        let number = *known.entry(native(text)).or_insert_with(|| {
+            names.push((raw, !all));
+            names.len() as u32 - 1
+        });
+        let (first, is_only) = &mut names[number as usize];
+        *is_only = *is_only && *first == raw;
+        number
+    });
+    let mut of_symbols: Vec<u32> = numbers.collect();
+    let numbers = of_symbols.split_off(raw.len());
+    let mut of_inlined: IndexVec<ShownId, u32> = index_vec![0; texts.len()];
+    for (id, number) in inlined.known.values().zip(numbers) {
+        of_inlined[*id] = number;
     }
-    let told = |text: &str, raw: &[u8]| {
-        let is_only = known[text].1;
+    let told = |number: u32, raw: &[u8]| {
+        let (_, is_only) = names[number as usize];
         let parameters = (!is_only).then(|| parameters(raw)).flatten();
         parameters.map(String::into_boxed_str)
     };
-    let mut of_inlined: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
+    let mut parameters: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
     for (raw, id) in &inlined.known {
-        of_inlined[*id] = told(&texts[*id], raw);
+        parameters[*id] = told(of_inlined[*id], raw);
     }
-    let of_symbols = symbols.iter().zip(raw);
-    let of_symbols: Vec<_> = of_symbols.map(|(s, raw)| told(&s.name, raw)).collect();
-    for (symbol, parameters) in symbols.iter_mut().zip(of_symbols) {
+    let of_symbol = of_symbols.iter().zip(raw);
+    let of_symbol: Vec<_> = of_symbol.map(|(number, raw)| told(*number, raw)).collect();
+    for (symbol, parameters) in symbols.iter_mut().zip(of_symbol) {
         symbol.parameters = parameters;
     }
-    inlined.parameters = of_inlined;
+    inlined.parameters = parameters;
+    (of_symbols, of_inlined)
 }
 
 /// Distinct names and their texts.
@@ -841,18 +871,19 @@ impl<'s> Strings<'s> {
     /// `defined` has the places of functions, by piece.
     fn new(
         expanded: &'s [Expanded<'_>],
+        ids: &[IndexVec<NameNumber, ShownId>],
         shown: &'s Shown<'_>,
         defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
     ) -> Self {
         let names = |(piece, e): (usize, &'s Expanded<'_>)| {
-            let text = |(at, name): (NameNumber, &&[u8])| -> NameOf<'s> {
-                let id = shown.known[*name];
+            let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
+                let id = *id;
                 let parameters = shown.parameters.get(id).and_then(Option::as_deref);
                 let origin = e.origins.get(at).copied().unwrap_or_default();
                 let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());
                 ((&shown.texts[id], origin, parameters, place), None)
             };
-            e.names.iter_enumerated().map(text).collect()
+            ids[piece].iter_enumerated().map(text).collect()
         };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {

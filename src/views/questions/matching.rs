@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::Identity;
 use crate::runtimes::names::ANONYMOUS;
-use crate::runtimes::tails::same_files;
+use crate::runtimes::tails::{SameFile, same_files};
 
 /// Indices of a function in both sides; one of them is missing if it has no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,12 +134,14 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
         let place = beside.place.as_deref();
         let is_native = name.line == 0 && name.file.is_empty();
         let place = place.filter(|_| is_native);
+        // Where the symbol table has two of one source file's name, that name says nothing.
+        let is_sure = place.is_some_and(|place| place.of > 1 && place.like != 1);
         Spot {
             group: Group {
-                object: (object, objects.get(side, &binaries[side][at])),
+                object: (object, objects.get(side, &binaries[side][at], false)),
                 name: &name.name,
                 parameters: beside.parameters.as_deref(),
-                file: sources.get(side, source(identity)),
+                file: sources.get(side, source(identity), is_sure),
             },
             line: place.map_or(name.line, |place| place.line),
             column: place.map_or(name.column, |place| place.nth),
@@ -154,8 +156,8 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
     (of(0), of(1))
 }
 
-/// Numbers of files, by side and path.
-struct Numbers<'p>([FxHashMap<&'p str, FileNumber>; 2]);
+/// Numbers of files, by side and path: one where all that is known is told, one where base names suffice.
+struct Numbers<'p>([FxHashMap<&'p str, (FileNumber, FileNumber)>; 2]);
 
 impl<'p> Numbers<'p> {
     fn of(sides: [Vec<&'p str>; 2]) -> Self {
@@ -166,15 +168,27 @@ impl<'p> Numbers<'p> {
             paths
         });
         let same = same_files(&base, &new);
-        let of_new = new.iter().copied().zip(1..).collect();
+        let of_new = new
+            .iter()
+            .copied()
+            .zip((1..).map(|number| (number, number)));
         let alone = new.len() + 1..;
         let of_base = base.iter().zip(same).zip(alone);
-        let of_base = of_base.map(|((path, same), alone)| (*path, same.map_or(alone, |at| at + 1)));
-        Self([of_base.collect(), of_new])
+        let of_base = of_base.map(|((path, same), alone)| {
+            let sure = same.filter(|same| !same.by_name);
+            let number = |same: SameFile| same.at + 1;
+            (
+                *path,
+                (sure.map_or(alone, number), same.map_or(alone, number)),
+            )
+        });
+        Self([of_base.collect(), of_new.collect()])
     }
 
-    fn get(&self, side: usize, path: &str) -> FileNumber {
-        self.0[side].get(path).copied().unwrap_or(0)
+    /// `is_sure` asks for more than a base name.
+    fn get(&self, side: usize, path: &str, is_sure: bool) -> FileNumber {
+        let (sure, by_name) = self.0[side].get(path).copied().unwrap_or_default();
+        if is_sure { sure } else { by_name }
     }
 }
 
@@ -207,17 +221,16 @@ impl<'i> Matcher<'i> {
     /// Native functions that are the only ones of their name on both sides, with these parameters or where one side does not tell
     /// them: wherever they are defined, unless their files have others of the name.
     fn only(&mut self) {
-        let key = |group: Group<'i>, with: bool| Group {
-            file: 0,
-            parameters: group.parameters.filter(|_| with),
-            ..group
-        };
-        for with_parameters in [true, false] {
+        for (with_file, with_parameters) in [(true, true), (false, true), (false, false)] {
+            let key = |group: Group<'i>| Group {
+                file: if with_file { group.file } else { 0 },
+                parameters: group.parameters.filter(|_| with_parameters),
+                ..group
+            };
             let groups = |spots: &[Spot<'i>]| {
                 let mut groups: FxHashMap<Group<'i>, Vec<usize>> = FxHashMap::default();
                 for (at, spot) in spots.iter().enumerate().filter(|(_, spot)| spot.is_native) {
-                    let key = key(spot.group, with_parameters);
-                    groups.entry(key).or_default().push(at);
+                    groups.entry(key(spot.group)).or_default().push(at);
                 }
                 groups
             };
@@ -231,9 +244,10 @@ impl<'i> Matcher<'i> {
                 }
                 let (one, other) = (&self.base[*old], &self.new[*new]);
                 let parameters = (one.group.parameters, other.group.parameters);
-                let is_told = matches!(parameters, (Some(a), Some(b)) if a != b);
-                let is_in_one_file = one.group.file == other.group.file && one.group.file > 0;
-                if !is_told && (is_in_one_file || !one.is_shared && !other.is_shared) {
+                let are_other = matches!(parameters, (Some(a), Some(b)) if a != b);
+                // By debug information on one side and by the symbol table on the other.
+                let is_in_one_file = group.file > 0 && (one.of == 0 || other.of == 0);
+                if !are_other && (is_in_one_file || !one.is_shared && !other.is_shared) {
                     self.pair(*old, *new);
                 }
             }

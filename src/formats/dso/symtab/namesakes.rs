@@ -11,10 +11,12 @@ use crate::dso::entries::SYMTAB;
 pub struct Namesake<'s> {
     /// The source file that the table names before a local symbol, without folders.
     pub file: Option<&'s [u8]>,
-    /// Which of them it is, by address, from 1; of those of its source file no other has the name if this is 0.
+    /// Which of them it is, by address, from 1.
     pub nth: u32,
     /// How many they are.
     pub of: u32,
+    /// How many of them are of a source file of this name, or of none.
+    pub like: u32,
 }
 
 impl Namesake<'_> {
@@ -37,11 +39,23 @@ impl Namesake<'_> {
 pub(crate) type Namesakes<'s> = FxHashMap<(&'s [u8], u64), Namesake<'s>>;
 
 impl SymbolTable<'_> {
-    /// The symbols with these stems.
+    /// The namesakes of the local symbols that are found at these places: global ones have none.
     #[must_use]
-    pub(crate) fn namesakes<'s>(&'s self, stems: &FxHashSet<&'s [u8]>) -> Namesakes<'s> {
+    pub(crate) fn namesakes(&self, wanted: &[u64]) -> Namesakes<'_> {
+        let is_elf = matches!(self.names, Names::Elf { .. });
+        let indices = wanted
+            .iter()
+            .filter_map(|at| self.find_index(at.wrapping_add(self.bias)));
+        let locals = indices.filter(|index| !is_elf || self.local(*index).is_some());
+        let stems: FxHashSet<&[u8]> = locals.map(|at| Namesake::stem(self.name(at))).collect();
         let mut found: FxHashMap<&[u8], Vec<(u64, usize)>> = FxHashMap::default();
+        if stems.is_empty() {
+            return Namesakes::default();
+        }
         for (index, entry) in self.entries.iter().enumerate() {
+            if is_elf && self.local(index).is_none() {
+                continue;
+            }
             let stem = Namesake::stem(self.name(index));
             if stems.contains(stem) {
                 found.entry(stem).or_default().push((entry.start, index));
@@ -62,11 +76,11 @@ impl SymbolTable<'_> {
             }
             for ((start, index), nth) in all.iter().zip(1..) {
                 let file = file(*index);
-                let is_only = file.is_some() && counts[&file] == 1;
                 let namesake = Namesake {
                     file,
-                    nth: if is_only { 0 } else { nth },
+                    nth,
                     of: all.len() as u32,
+                    like: counts[&file],
                 };
                 namesakes.insert((stem, start.wrapping_sub(self.bias)), namesake);
             }
