@@ -107,7 +107,20 @@ pub(super) fn find<'t, 'a: 't>(
     table: impl Fn(DsoId) -> Option<&'t SymbolTable<'a>>,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
     let mut seen: FxHashMap<(ObjectKey, u32), Seen<'_>> = FxHashMap::default();
+    // Most names are those of one function.
+    let inlined = functions.inlined.iter().flatten();
+    let mut is_met: Vec<(bool, bool)> = Vec::new();
+    for number in functions.numbers.iter().chain(inlined) {
+        let at = *number as usize;
+        if is_met.len() <= at {
+            is_met.resize(at + 1, (false, false));
+        }
+        is_met[at] = (true, is_met[at].0);
+    }
     let mut meet = |key: (ObjectKey, u32), evidence| {
+        if !all && !is_met[key.1 as usize].1 {
+            return;
+        }
         let known = seen.entry(key).or_insert(Seen {
             first: evidence,
             are_several: all,

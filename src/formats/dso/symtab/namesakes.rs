@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::raw::{RawTable, STT_FILE};
+use super::raw::{RawTable, STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC};
 use super::{Names, SymbolTable};
 use crate::dso::entries::SYMTAB;
 
@@ -46,41 +46,50 @@ impl SymbolTable<'_> {
         let indices = wanted
             .iter()
             .filter_map(|at| self.find_index(at.wrapping_add(self.bias)));
-        let locals = indices.filter(|index| !is_elf || self.local(*index).is_some());
+        let locals = indices.filter(|index| !is_elf || self.is_local(*index));
         let stems: FxHashSet<&[u8]> = locals.map(|at| Namesake::stem(self.name(at))).collect();
-        let mut found: FxHashMap<&[u8], Vec<(u64, usize)>> = FxHashMap::default();
         if stems.is_empty() {
             return Namesakes::default();
         }
-        for (index, entry) in self.entries.iter().enumerate() {
-            if is_elf && self.local(index).is_none() {
-                continue;
+        let mut found: FxHashMap<&[u8], Vec<(u64, Option<&[u8]>)>> = FxHashMap::default();
+        let mut meet = |stem, start: u64, file| {
+            let all = found.entry(stem).or_default();
+            if all.last().is_none_or(|(last, _)| *last != start) {
+                all.push((start, file));
             }
-            let stem = Namesake::stem(self.name(index));
-            if stems.contains(stem) {
-                found.entry(stem).or_default().push((entry.start, index));
+        };
+        if let Names::Elf { symtab, .. } = &self.names {
+            let files = symtab.as_ref().map(|table| local(table, &stems));
+            let files = files.unwrap_or_default();
+            let places = self
+                .entries
+                .iter()
+                .filter(|entry| entry.origin.table() == SYMTAB);
+            for entry in places {
+                if let Some((stem, file)) = files.get(&entry.origin.index()) {
+                    meet(*stem, entry.start, *file);
+                }
+            }
+        } else {
+            for (index, entry) in self.entries.iter().enumerate() {
+                let stem = Namesake::stem(self.name(index));
+                if let Some(stem) = stems.get(stem) {
+                    meet(*stem, entry.start, None);
+                }
             }
         }
-        let mut locals: Vec<usize> = Vec::new();
-        for all in found.values_mut() {
-            all.dedup_by_key(|(start, _)| *start);
-            locals.extend(all.iter().filter_map(|(_, index)| self.local(*index)));
-        }
-        let files = self.source_files(locals);
         let mut namesakes = Namesakes::default();
         for (stem, all) in found {
-            let file = |index: usize| self.local(index).and_then(|at| files.get(&at).copied());
             let mut counts: FxHashMap<Option<&[u8]>, u32> = FxHashMap::default();
-            for (_, index) in &all {
-                *counts.entry(file(*index)).or_default() += 1;
+            for (_, file) in &all {
+                *counts.entry(*file).or_default() += 1;
             }
-            for ((start, index), nth) in all.iter().zip(1..) {
-                let file = file(*index);
+            for ((start, file), nth) in all.iter().zip(1..) {
                 let namesake = Namesake {
-                    file,
+                    file: *file,
                     nth,
                     of: all.len() as u32,
-                    like: counts[&file],
+                    like: counts[file],
                 };
                 namesakes.insert((stem, start.wrapping_sub(self.bias)), namesake);
             }
@@ -88,45 +97,40 @@ impl SymbolTable<'_> {
         namesakes
     }
 
-    /// The place of a local symbol in `.symtab`.
-    fn local(&self, index: usize) -> Option<usize> {
+    fn is_local(&self, index: usize) -> bool {
         let Names::Elf { symtab, .. } = &self.names else {
-            return None;
+            return false;
         };
         let origin = self.entries[index].origin;
-        let raw = symtab
-            .filter(|_| origin.table() == SYMTAB)?
-            .get(origin.index())?;
-        (raw.binding() == 0).then_some(origin.index())
+        let table = symtab.as_ref().filter(|_| origin.table() == SYMTAB);
+        let raw = table.and_then(|table| table.get(origin.index()));
+        raw.is_some_and(|raw| raw.binding() == STB_LOCAL)
     }
+}
 
-    /// The source files of local symbols: each name of one stands before them.
-    fn source_files(&self, mut locals: Vec<usize>) -> FxHashMap<usize, &[u8]> {
-        let mut files = FxHashMap::default();
-        let Names::Elf {
-            symtab: Some(table),
-            ..
-        } = &self.names
-        else {
-            return files;
-        };
-        locals.sort_unstable();
-        let mut wanted = locals.into_iter().peekable();
-        let mut file: Option<&[u8]> = None;
-        for (at, symbol) in table.iter().enumerate() {
-            if symbol.kind() == STT_FILE {
-                file = named(table, symbol.name);
-            }
-            if wanted.peek() == Some(&at) {
-                wanted.next();
-                files.extend(file.map(|file| (at, file)));
-                if wanted.peek().is_none() {
-                    break;
+/// By place in a table: the local functions with some stems, each with its stem and the source file that is named before it.
+fn local<'a>(
+    table: &RawTable<'a>,
+    stems: &FxHashSet<&[u8]>,
+) -> FxHashMap<usize, (&'a [u8], Option<&'a [u8]>)> {
+    let mut found = FxHashMap::default();
+    let mut file = None;
+    for (at, symbol) in table.iter().enumerate() {
+        if symbol.binding() != STB_LOCAL {
+            continue;
+        }
+        match symbol.kind() {
+            STT_FILE => file = Some(symbol.name),
+            STT_FUNC | STT_GNU_IFUNC => {
+                let stem = Namesake::stem(table.name(symbol));
+                if stems.contains(stem) {
+                    found.insert(at, (stem, file.and_then(|name| named(table, name))));
                 }
             }
+            _ => {}
         }
-        files
     }
+    found
 }
 
 /// The name of a source file without folders, if it is one: what compilers put together has names that change with each build.

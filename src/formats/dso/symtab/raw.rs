@@ -26,6 +26,7 @@ pub(crate) const STT_OBJECT: u8 = 1;
 pub(crate) const STT_FUNC: u8 = 2;
 pub(crate) const STT_GNU_IFUNC: u8 = 10;
 pub(super) const STT_FILE: u8 = 4;
+pub(super) const STB_LOCAL: u8 = 0;
 pub(super) const STB_GLOBAL: u8 = 1;
 pub(super) const STB_WEAK: u8 = 2;
 pub(super) const STV_INTERNAL: u8 = 1;
