@@ -134,9 +134,12 @@ impl More<'_> {
         };
         let without = |rest: &mut &str, begins: bool, part: Option<&str>| {
             let part = part.filter(|part| !part.is_empty());
-            let cut = part.and_then(|part| match begins {
-                true => rest.strip_prefix(part),
-                false => rest.strip_suffix(part),
+            let cut = part.and_then(|part| {
+                if begins {
+                    rest.strip_prefix(part)
+                } else {
+                    rest.strip_suffix(part)
+                }
             });
             *rest = cut.unwrap_or(rest);
             cut.is_some()

@@ -368,11 +368,14 @@ pub(super) struct Names<'a> {
     /// Files of units that declare functions; nothing stands for the unit at hand.
     files: FxHashMap<FileUnit, Option<Lines<'a>>>,
     /// Paths of these, by their numbers.
-    paths: FxHashMap<(FileUnit, u64), Option<(Arc<str>, Origin)>>,
+    paths: FxHashMap<(FileUnit, u64), Option<SourcePath>>,
 }
 
 /// A unit that declares functions; nothing stands for the unit at hand.
 type FileUnit = Option<(bool, UnitId)>;
+
+/// The path of a source file, and whose it is.
+type SourcePath = (Arc<str>, Origin);
 
 /// Whose code a function is, and where it is defined.
 pub(super) type Definition = (Origin, Option<Declared>);

@@ -35,6 +35,9 @@ impl Namesake<'_> {
     }
 }
 
+/// Where a symbol starts, and its source file.
+type Start<'s> = (u64, Option<&'s [u8]>);
+
 /// By stem and start.
 pub(crate) type Namesakes<'s> = FxHashMap<(&'s [u8], u64), Namesake<'s>>;
 
@@ -51,7 +54,7 @@ impl SymbolTable<'_> {
         if stems.is_empty() {
             return Namesakes::default();
         }
-        let mut found: FxHashMap<&[u8], Vec<(u64, Option<&[u8]>)>> = FxHashMap::default();
+        let mut found: FxHashMap<&[u8], Vec<Start<'_>>> = FxHashMap::default();
         let mut meet = |stem, start: u64, file| {
             let all = found.entry(stem).or_default();
             if all.last().is_none_or(|(last, _)| *last != start) {
