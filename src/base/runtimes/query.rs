@@ -328,7 +328,7 @@ mod tests {
             assert_eq!(fit(query), None, "{query}");
         }
         assert_eq!(fit("work a...c:12"), Some(Fit::Cut));
-        assert_eq!(fit("work"), Some(Fit::Name));
+        assert_eq!(fit("work"), Some(Fit::Raw));
         let second = More {
             order: Some(" (2 of 3)"),
             ..More::default()
