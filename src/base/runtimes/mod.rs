@@ -27,6 +27,7 @@ mod php;
 pub mod programs;
 pub mod query;
 mod switch;
+pub mod tails;
 mod v8;
 mod votes;
 mod wasmtime;
