@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use regex::RegexSet;
 use serde_json::Value;
 
 use super::problem::require;
@@ -17,6 +16,7 @@ use crate::output::page::Page;
 use crate::questions;
 use crate::questions::compare::{Comparison, Method, compare};
 use crate::questions::runs::By;
+use crate::runtimes::query::Query;
 
 /// What changed from base to new. The request's own recording is not read.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Comparing {
     pub(super) fn read<Q: Question>(
         &self,
         request: &Request<Q>,
-        groups: &[RegexSet],
+        groups: &[Query],
         diag: &Diagnostics,
     ) -> Result<Sides, AskError> {
         let reading = Reading::of(request, (groups, self.method.by), diag);

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use regex::RegexSet;
 use serde_json::Value;
 
 use super::comparison::{Comparing, doubt};
@@ -19,6 +18,7 @@ use crate::output::within::within;
 use crate::questions::budget::Budget;
 use crate::questions::compare::{Comparison, compare};
 use crate::questions::gate::{Grade, Line, Outcome, Rule, judge};
+use crate::runtimes::query::Query;
 
 /// Whether recordings keep rules.
 #[derive(Debug, Clone)]
@@ -27,8 +27,8 @@ pub struct Gating {
     pub of: Comparing,
     /// The rules.
     pub rules: Vec<Rule>,
-    /// The expressions that rules refer to.
-    pub groups: Vec<RegexSet>,
+    /// What rules refer to: expressions that find functions, or their names as tables print them.
+    pub groups: Vec<Query>,
     /// A function that no recording has breaks no rule.
     pub allow_missing: bool,
     /// Warnings close the gate, too.

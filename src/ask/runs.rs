@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use regex::RegexSet;
-
 use super::{AskError, Asked, Question, Request};
 use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
@@ -19,6 +17,7 @@ use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
+use crate::runtimes::query::Query;
 
 /// How every recording of a comparison is read.
 pub(super) struct Reading<'r> {
@@ -28,7 +27,7 @@ pub(super) struct Reading<'r> {
     filters: &'r Filters,
     own: &'r OwnRules,
     limits: Limits,
-    groups: &'r [RegexSet],
+    groups: &'r [Query],
     by: By,
     diag: &'r Diagnostics,
 }
@@ -50,7 +49,7 @@ impl<'r> Reading<'r> {
     /// As a request says; `groups` of functions are counted besides.
     pub(super) fn of<Q: Question>(
         request: &'r Request<Q>,
-        (groups, by): (&'r [RegexSet], By),
+        (groups, by): (&'r [Query], By),
         diag: &'r Diagnostics,
     ) -> Self {
         Self {

@@ -3,11 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use regex::RegexSet;
 
 use super::check::LimitArgs;
 use super::diff::MethodArgs;
-use super::filters::regexes;
 use super::input::{Environment, InputArgs};
 use super::page::Page;
 use super::question::PrintArgs;
@@ -16,6 +14,7 @@ use super::verb::{Context, Verb};
 use crate::ask::{Comparing, Gated, Gating, Request};
 use crate::questions::gate::{Outcome, Rule, is_kind};
 use crate::questions::kinds::Kind;
+use crate::runtimes::query::Query;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -151,23 +150,19 @@ impl GateArgs {
 }
 
 impl RuleArgs {
-    /// The rules, and the expressions that they refer to.
-    fn parse(&self) -> Result<(Vec<Rule>, Vec<RegexSet>), String> {
+    /// The rules, and the texts for functions that they refer to.
+    fn parse(&self) -> Result<(Vec<Rule>, Vec<Query>), String> {
         let (mut rules, mut groups) = (Vec::new(), Vec::new());
-        let mut group = |option: &str, text: &str| -> Result<usize, String> {
-            groups.extend(regexes(option, &[text.to_owned()])?);
-            Ok(groups.len() - 1)
+        let mut group = |text: &str| {
+            groups.push(Query::of(text));
+            groups.len() - 1
         };
         for word in &self.max_growth {
             match word.rsplit_once('=') {
                 None => rules.push(Rule::TotalGrowth(percent("--max-growth", word)?)),
                 Some((text, limit)) => {
                     let limit = percent("--max-growth", limit)?;
-                    rules.push(Rule::Growth(
-                        group("--max-growth", text)?,
-                        text.to_owned(),
-                        limit,
-                    ));
+                    rules.push(Rule::Growth(group(text), text.to_owned(), limit));
                 }
             }
         }
@@ -189,7 +184,7 @@ impl RuleArgs {
             rules.push(if text.starts_with("kind:") || text.starts_with("lib:") {
                 Rule::MaxPart(text.to_owned(), limit)
             } else {
-                Rule::MaxShare(group("--max-share", text)?, text.to_owned(), limit)
+                Rule::MaxShare(group(text), text.to_owned(), limit)
             });
         }
         if let Some(word) = &self.no_new {

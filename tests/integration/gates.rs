@@ -258,6 +258,40 @@ fn budgets_of_kinds_without_samples_are_kept() {
     assert!(text.contains("is on both sides"), "{text}");
 }
 
+/// A function is named as any table prints it, or by an expression, and what is no expression is a name.
+#[test]
+fn functions_are_named_as_tables_print_them() {
+    let budget = |what: &str| {
+        let rule = format!("{what}=5%");
+        let samples = [
+            "gate",
+            "--to",
+            "samples/node/perf.data",
+            "--max-share",
+            &rule,
+        ];
+        let output = crate::support::pjit()
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(samples)
+            .output()
+            .expect("the binary can be run");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    };
+    // Column and parenthesis make these no expressions that find anything, or none at all.
+    for printed in [
+        "fibonacci hot.js:5",
+        "(anonymous) hot.js:59",
+        "JS:*fibonacci /tmp/pjit-sample/node/hot.js:5:19",
+        "^fibonacci$",
+    ] {
+        let (status, text) = budget(printed);
+        assert_eq!(status, Some(3), "{printed}: {text}");
+    }
+    assert_eq!(budget("fibonacci hot.js:6").0, Some(1));
+    assert_eq!(budget("fibonacci(").0, Some(1));
+}
+
 /// A verdict on a part of the samples says of which.
 #[test]
 fn filters_stand_beside_the_verdict() {

@@ -5,8 +5,6 @@
 //! share less its uncertainty. What grew from nothing is beyond every limit. What cannot be decided is not passed: a gate is closed
 //! by too few runs, too.
 
-use regex::RegexSet;
-
 use super::compare::{Comparison, Interval, LARGE, Row, Together, Verdict};
 use super::facts::Made;
 use super::kinds::Kind;
@@ -19,7 +17,7 @@ use crate::unit::Unit;
 pub enum Rule {
     /// Total CPU grows by at most so many per cent.
     TotalGrowth(f64),
-    /// Functions that match grow by at most so much together; the expression's number in [`Run::groups`].
+    /// Functions that match grow by at most so much together; the text's number in [`Run::groups`].
     Growth(usize, String, f64),
     /// No function grows by more.
     AnyGrowth(f64),
@@ -565,15 +563,6 @@ pub fn change(ratio: Interval) -> String {
         percent(ratio.low),
         percent(ratio.high)
     )
-}
-
-/// The expressions of the rules, by their numbers.
-#[must_use]
-pub fn groups(texts: &[String]) -> Vec<RegexSet> {
-    texts
-        .iter()
-        .filter_map(|text| RegexSet::new([text]).ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use regex::RegexSet;
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions, Identity};
 use super::payers::Payers;
 use super::programs::{Programs, SameProgram};
+use super::summary::labels;
 use super::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::profile::Profile;
+use crate::runtimes::query::{Fit, Query};
 use crate::runtimes::{CleanName, Ecosystem};
 
 /// One function in one recording.
@@ -195,17 +196,14 @@ pub fn reduce(
     functions: &Functions,
     tally: &Tally,
     facts: Facts,
-    (groups, by): (&[RegexSet], By),
+    (groups, by): (&[Query], By),
 ) -> Run {
     let squares = Squares::of(profile, functions, tally);
     let mut run = Run {
         facts,
         total: tally.total,
         squares: squares.total,
-        groups: groups
-            .iter()
-            .map(|group| group_weight(profile, functions, tally, group))
-            .collect(),
+        groups: group_weights(profile, functions, tally, groups),
         programs: Programs::of(profile, tally.event),
         basis: functions.basis,
         ..Run::default()
@@ -306,18 +304,37 @@ impl Squares {
     }
 }
 
-/// Weight of the samples with a frame that matches, and whether any function does.
-fn group_weight(
+/// For each text the weight of the samples with a frame that it names, and whether there is one.
+fn group_weights(
     profile: &Profile,
     functions: &Functions,
     tally: &Tally,
-    group: &RegexSet,
+    groups: &[Query],
+) -> Vec<(Weight, bool)> {
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let labels = labels(functions, false);
+    let weight = |group| group_weight(profile, (functions, &labels), tally, group);
+    groups.iter().map(weight).collect()
+}
+
+/// What an expression finds and what is printed so belong together: one run may have what is printed so alone, another what the
+/// text finds as an expression.
+fn group_weight(
+    profile: &Profile,
+    (functions, labels): (&Functions, &[String]),
+    tally: &Tally,
+    group: &Query,
 ) -> (Weight, bool) {
-    let is_match: Vec<bool> = functions
-        .all
-        .iter()
-        .map(|f| group.is_match(&f.identity.name.name) || group.is_match(&f.full))
-        .collect();
+    let is_named = |id: FunctionId| {
+        let function = functions.get(id);
+        let is_found = group.finds(&function.identity.name.name) || group.finds(&function.full);
+        let names = [labels[id.index()].as_str(), function.full.as_str()];
+        let fit = || functions.fit(profile, id, (group, &names));
+        is_found || matches!(fit(), Some(Fit::Printed | Fit::Cut | Fit::Raw))
+    };
+    let is_match: Vec<bool> = functions.all.indices().map(is_named).collect();
     let mut sum = Weight::default();
     for stack in &tally.stacks {
         let mut frames = stack.frames(profile).iter();
