@@ -158,6 +158,7 @@ pub(super) fn find<'t, 'a: 't>(
         .filter_map(|(dso, wanted)| Some((dso, table(dso)?.namesakes(&wanted))))
         .collect();
     let places = expanded_places(functions, are_several);
+    let paths = paths(symbols, functions);
     for (at, symbol) in symbols
         .iter_mut_enumerated()
         .filter(|(at, _)| is_wanted[*at])
@@ -165,9 +166,38 @@ pub(super) fn find<'t, 'a: 't>(
         let raw = functions.raw[at.index()];
         let of_file = namesakes.get(&symbol.dso);
         let namesake = of_file.and_then(|of| of.get(&(Namesake::stem(raw), symbol.start)));
-        symbol.place = place(functions.declared[at], namesake).map(Box::new);
+        let mut place = place(functions.declared[at], namesake);
+        if let Some(place) = &mut place
+            && let Some(Some(path)) = paths.get(&(symbol.dso, &place.file))
+        {
+            place.file = (*path).to_owned();
+        }
+        symbol.place = place.map(Box::new);
     }
     places
+}
+
+/// By file and base name of a source file: its path, if debug information tells but one. The symbol table has the base name alone.
+/// Of some functions of such a file debug information does not tell where they are declared: of C++ lambdas.
+fn paths<'f>(
+    symbols: &IndexSlice<SymbolIndex, [Symbol]>,
+    functions: &Functions<'f, '_>,
+) -> FxHashMap<(DsoId, &'f str), Option<&'f str>> {
+    let of_symbols = symbols.iter_enumerated();
+    let of_symbols =
+        of_symbols.filter_map(|(at, symbol)| Some((symbol.dso, functions.declared[at]?)));
+    let pieces = functions.expanded.iter().zip(functions.objects);
+    let of_pieces = pieces.filter_map(|(expanded, (_, dso))| Some((expanded, (*dso)?)));
+    let of_pieces = of_pieces
+        .flat_map(|(expanded, dso)| expanded.declared.iter().flatten().map(move |of| (dso, of)));
+    let mut paths: FxHashMap<_, Option<&str>> = FxHashMap::default();
+    for (dso, declared) in of_symbols.chain(of_pieces) {
+        let path: &str = &declared.path;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let known = paths.entry((dso, name)).or_insert(Some(path));
+        *known = known.filter(|known| *known == path);
+    }
+    paths
 }
 
 fn expanded_places(

@@ -404,10 +404,23 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
-    for Pair {
+    let pairs = pairs(olds, news);
+    let alone =
+        |is: fn(&Pair) -> Option<usize>, side: &[&Identity]| -> BTreeSet<(String, String)> {
+            let alone = pairs.iter().filter_map(is).map(|at| side[at]);
+            let native = alone.filter(|of| of.name.file.is_empty() && of.name.line == 0);
+            native
+                .map(|of| (of.object.clone(), of.name.name.clone()))
+                .collect()
+        };
+    let gone = alone(|pair| pair.base.filter(|_| pair.new.is_none()), olds);
+    let come = alone(|pair| pair.new.filter(|_| pair.base.is_none()), news);
+    // Files tell names. Where either side has one of a name that the other may call otherwise, that is no evidence.
+    let unclear: BTreeSet<&(String, String)> = gone.intersection(&come).collect();
+    for &Pair {
         base: old,
         new: newer,
-    } in pairs(olds, news)
+    } in &pairs
     {
         let (in_base, in_new) = (old_side.parts(old), new_side.parts(newer));
         let (old, newer) = (old.map(|at| olds[at]), newer.map(|at| news[at]));
@@ -433,7 +446,10 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
             continue;
         };
-        let knows = |runs: &[&Run]| runs.iter().any(|run| run.known.contains(&identity));
+        let is_unclear = !unclear.is_empty()
+            && unclear.contains(&(identity.object.clone(), identity.name.name.clone()));
+        let knows =
+            |runs: &[&Run]| !is_unclear && runs.iter().any(|run| run.known.contains(&identity));
         let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
         let means = (mean_of(&in_base), mean_of(&in_new));
         all[0] += means.0;
