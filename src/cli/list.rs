@@ -10,7 +10,7 @@ use super::input::InputArgs;
 use super::named::Named;
 use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb};
+use super::verb::{Context, Verb, require_function};
 use crate::ask::List;
 use crate::output::answer::Format;
 use crate::questions::budget::Budget;
@@ -62,6 +62,8 @@ pub struct ListArgs {
 
 impl Verb for ListArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let is_named = self.file.is_some() || self.input.input.is_some();
+        require_function("list", &self.function, is_named)?;
         let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);

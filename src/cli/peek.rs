@@ -8,7 +8,7 @@ use clap::Args;
 use super::input::InputArgs;
 use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb};
+use super::verb::{Context, Verb, require_function};
 use crate::ask::Peek;
 
 pub(super) const PAGE: Page = Page {
@@ -50,6 +50,8 @@ pub struct PeekArgs {
 
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let is_named = self.file.is_some() || self.input.input.is_some();
+        require_function("peek", &self.function, is_named)?;
         let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);

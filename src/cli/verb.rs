@@ -1,10 +1,12 @@
 //! What a subcommand is, and what several of them do alike.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::ask::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
+use crate::input::is_recording_at;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
 
@@ -76,6 +78,23 @@ pub(super) fn wrong_usage(text: impl Into<String>) -> anyhow::Error {
         Some((text, hint)) => AskError::Request(text.to_owned()).with_hint(hint).into(),
         None => AskError::Request(text).into(),
     }
+}
+
+/// Asks that what stands for a function is one: where nothing else names the recording, a path of one there is a slip.
+///
+/// # Errors
+/// When it is one; says what to type.
+pub(super) fn require_function(
+    verb: &str,
+    function: &str,
+    is_recording_named: bool,
+) -> anyhow::Result<()> {
+    if is_recording_named || !is_recording_at(Path::new(function)) {
+        return Ok(());
+    }
+    Err(wrong_usage(format!(
+        "'{function}' is a recording, not a function\nhint: pjit {verb} FUNCTION {function}"
+    )))
 }
 
 /// The answer, with progress while it is made.

@@ -146,6 +146,7 @@ impl Filler<'_, '_> {
                 inlined: true,
                 origin: self.origin(name),
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
+                place: self.resolution.places.get(name).cloned().flatten(),
                 ..self.function(function, object)
             },
             PlaceSymbol::Function(function) => self.function(function, object),
@@ -172,6 +173,7 @@ impl Filler<'_, '_> {
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         }
     }
 
@@ -218,7 +220,7 @@ impl Filler<'_, '_> {
             Some((CodeOffset::clipped(offset), at))
         });
         let of_wasm: Vec<_> = of_wasm.collect();
-        let lines = code.lines().into_iter().map(|line| {
+        let lines = code.true_lines().into_iter().map(|line| {
             let text = String::from_utf8_lossy(line.file);
             let maps = code.producer().row().has_source_maps;
             let maps = maps.then_some(self.answers.maps);
@@ -268,6 +270,7 @@ impl Filler<'_, '_> {
             producer: None,
             origin: found.origin,
             parameters: found.parameters.clone(),
+            place: found.place.clone(),
         }
     }
 
@@ -320,6 +323,7 @@ impl Filler<'_, '_> {
             producer: None,
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         };
         let symbol = self.profile.symbols.push(symbol);
         Frame {

@@ -33,6 +33,7 @@ mod lists;
 mod live;
 mod metrics;
 mod names;
+mod namesakes;
 mod narrow;
 mod oracle;
 mod outputs;

@@ -293,6 +293,18 @@ fn teams_have_their_own_words() {
     let (code, text) = status(&["summary", "--package", "numbers"], "node");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--package takes NAME=REGEX"), "{text}");
+    // A recording in the place of a function is a slip.
+    for verb in ["peek", "list"] {
+        let output = pjit()
+            .args([verb, "samples/node/perf.data"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("the binary can be run");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        let told = format!("hint: pjit {verb} FUNCTION samples/node/perf.data");
+        assert!(text.contains(&told), "{text}");
+    }
 }
 
 /// Comparisons by package and by activity have the weights of the summary, and a family of rows of their own.

@@ -258,11 +258,16 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     folder.remove_files(&prepared.environment.files);
     let Prepared {
         request,
-        options,
         environment,
         mut notes,
+        facts,
+        options: planned,
         ..
     } = prepared;
+    let options = ended.options;
+    if options.ring < planned.ring {
+        notes.push(trouble::of_ring(&options, &facts));
+    }
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
@@ -321,6 +326,8 @@ struct Ended {
     notes: Vec<Note>,
     is_alone: bool,
     log_is_of_use: bool,
+    /// With which it was recorded.
+    options: Options,
 }
 
 /// Starts all, and waits for the end.
@@ -348,8 +355,8 @@ fn run_command(
     let (stay, attached) = attach(prepared, folder, gate)?;
     let started = waiting.start();
     let attached = attached.recv();
-    let mut perf = match attached {
-        Ok(Some(perf)) => perf,
+    let (mut perf, options) = match attached {
+        Ok(Some(begun)) => begun,
         Ok(None) | Err(_) if started.is_err() => {
             return Err(not_attached(folder, started.err()));
         }
@@ -413,6 +420,7 @@ fn run_command(
         notes,
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
+        options,
     })
 }
 
@@ -470,12 +478,15 @@ impl<'l> Load<'l> {
     }
 }
 
+/// What comes from the thread that attaches perf: the recording under way, and with which options.
+type Attached = std::sync::mpsc::Receiver<Option<(Perf, Options)>>;
+
 /// Has a thread attach perf to the command that waits at the gate, and let it go.
 fn attach(
     prepared: &Prepared,
     folder: &Folder,
     mut gate: Gate,
-) -> Result<(Sender<()>, std::sync::mpsc::Receiver<Option<Perf>>), Failure> {
+) -> Result<(Sender<()>, Attached), Failure> {
     let log = folder
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
@@ -489,12 +500,7 @@ fn attach(
     std::thread::spawn(move || {
         let perf = gate.pid().and_then(|pid| {
             let target = Target::Processes(vec![pid]);
-            let mut perf = Perf::start(&program, &options, &target, &out, &log).ok()?;
-            let records = perf.tell("enable");
-            if !records {
-                perf.end();
-            }
-            records.then_some(perf)
+            Perf::begin(&program, options, &target, &out, &log).ok()?
         });
         gate.open(perf.is_some());
         let _ = sender.send(perf);
@@ -578,12 +584,12 @@ fn watch(
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
     let out = folder.recording();
-    let mut perf = Perf::start(&prepared.perf, &prepared.options, target, &out, &log)
+    let wanted = prepared.options.clone();
+    let begun = Perf::begin(&prepared.perf, wanted, target, &out, &log)
         .map_err(|error| Failure::new(format!("perf: {error}")))?;
-    if !perf.tell("enable") {
-        perf.end();
+    let Some((mut perf, options)) = begun else {
         return Err(not_attached(folder, None));
-    }
+    };
     let mut status = 0;
     let before = harvest::Before::of_machine();
     let last = if request.stop_watch.is_empty() {
@@ -622,6 +628,7 @@ fn watch(
         notes,
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
+        options,
     })
 }
 
