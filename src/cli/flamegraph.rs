@@ -59,7 +59,6 @@ pub(super) const PAGE: Page = Page {
         "color-by",
         "reverse",
         "source",
-        "title",
         "percent-limit",
         "force",
     ],

@@ -1,10 +1,9 @@
 //! `pjit man`: manual pages, of pjit, its commands and its topics.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, Command as Syntax, CommandFactory};
-use clap_mangen::Man;
+use clap::{Arg, Args, Command as Syntax, CommandFactory};
 
 use super::help::{self, GROUPS};
 use super::page::Page;
@@ -33,10 +32,10 @@ pub struct ManArgs {
 impl Verb for ManArgs {
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
         let page = match self.command.as_deref() {
-            None => overview()?,
+            None => overview(),
             Some(word) => match (topics::topic(word), help::sorted(word)) {
-                (Some(topic), _) => of_topic(topic)?,
-                (None, Some(command)) => of_verb(word, command)?,
+                (Some(topic), _) => of_topic(topic),
+                (None, Some(command)) => of_verb(word, command),
                 (None, None) => return Err(wrong_usage(topics::unknown(word))),
             },
         };
@@ -81,63 +80,103 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("HOME", "where .perfconfig and .debug are"),
 ];
 
-fn of_verb(verb: &str, command: Syntax) -> io::Result<Vec<u8>> {
+fn of_verb(verb: &str, mut command: Syntax) -> Vec<u8> {
     let page = super::page(verb);
-    let man = manual(command.name(format!("pjit-{verb}")));
-    let mut out = Vec::new();
-    man.render_title(&mut out)?;
-    man.render_name_section(&mut out)?;
-    man.render_synopsis_section(&mut out)?;
+    let about = command.get_about().map(ToString::to_string);
+    let mut out = titled(&format!("pjit-{verb}"), &about.unwrap_or_default());
+    section(&mut out, "SYNOPSIS");
+    let usage = command.render_usage().to_string();
+    unfilled(&mut out, usage.trim_start_matches("Usage:").trim());
     if !page.notes.is_empty() {
         section(&mut out, "DESCRIPTION");
-        for paragraph in page.notes.split("\n\n") {
-            line(&mut out, ".PP");
+        for (number, paragraph) in page.notes.split("\n\n").enumerate() {
+            if number > 0 {
+                line(&mut out, ".PP");
+            }
             text(&mut out, paragraph);
         }
     }
-    if !page.examples.is_empty() {
-        section(&mut out, "EXAMPLES");
-        for (command, what) in page.examples {
-            if !what.is_empty() {
-                line(&mut out, ".PP");
-                text(&mut out, &format!("{what}:"));
-            }
-            unfilled(&mut out, &format!("    {command}"));
+    section(&mut out, "EXAMPLES");
+    for (number, (command, what)) in page.examples.iter().enumerate() {
+        if number > 0 {
+            line(&mut out, ".PP");
         }
+        if !what.is_empty() {
+            text(&mut out, &format!("{what}:"));
+        }
+        unfilled(&mut out, &format!("    {command}"));
     }
-    man.render_options_section(&mut out)?;
+    options(&mut out, &command);
     if !page.notes.contains("Exit status") {
         section(&mut out, "EXIT STATUS");
         text(&mut out, "0 done, 1 error, 2 wrong arguments.");
     }
     ending(&mut out, &["pjit(1)", "perf(1)"]);
-    Ok(out)
+    out
 }
 
-fn overview() -> io::Result<Vec<u8>> {
+/// Words and options, in their groups.
+fn options(out: &mut Vec<u8>, command: &Syntax) {
+    section(out, "OPTIONS");
+    let mut group = None;
+    for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+        if let Some(heading) = arg
+            .get_help_heading()
+            .filter(|heading| group != Some(*heading))
+        {
+            line(out, &format!(".SS {heading}"));
+            group = Some(heading);
+        }
+        let short = arg.get_short().filter(|_| arg.get_long().is_some());
+        let short = short.map_or_else(String::new, |short| format!("-{short}, "));
+        tagged(out, &format!("{short}{arg}"), &described(arg));
+    }
+}
+
+/// An option's text, with its values.
+fn described(arg: &Arg) -> String {
+    let mut text = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let listed = |values: Vec<String>| values.join(", ");
+    let default = arg.get_default_values().iter();
+    let default = listed(
+        default
+            .map(|value| value.to_string_lossy().into_owned())
+            .collect(),
+    );
+    let takes_value = arg.get_action().takes_values();
+    if takes_value && !default.is_empty() && !arg.is_hide_default_value_set() {
+        text.push_str(&format!(" [default: {default}]"));
+    }
+    let values = arg.get_possible_values().into_iter();
+    let values = listed(values.map(|value| value.get_name().to_owned()).collect());
+    if takes_value && !values.is_empty() && !arg.is_hide_possible_values_set() {
+        text.push_str(&format!(" [possible values: {values}]"));
+    }
+    text
+}
+
+fn overview() -> Vec<u8> {
     let mut whole = Cli::command();
     whole.build();
-    let man = manual(whole.clone());
-    let mut out = Vec::new();
-    man.render_title(&mut out)?;
-    man.render_name_section(&mut out)?;
+    let about = |command: &Syntax| {
+        command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    };
+    let mut out = titled("pjit", &about(&whole));
     section(&mut out, "SYNOPSIS");
     text(&mut out, "pjit COMMAND [OPTIONS]");
     section(&mut out, "EXAMPLES");
-    for example in [
-        "pjit record -- ./app",
-        "pjit check",
-        "pjit summary",
-        "pjit flamegraph --open",
-    ] {
-        unfilled(&mut out, &format!("    {example}"));
-    }
+    unfilled(
+        &mut out,
+        "    pjit record -- ./app\n    pjit check\n    pjit summary\n    pjit flamegraph --open",
+    );
     section(&mut out, "COMMANDS");
     for (group, verbs) in GROUPS {
         line(&mut out, &format!(".SS {group}"));
         for verb in verbs {
-            let about = whole.find_subcommand(verb).and_then(Syntax::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+            let about = whole.find_subcommand(verb).map(about).unwrap_or_default();
             tagged(&mut out, &format!("pjit-{verb}(1)"), &about);
         }
     }
@@ -151,40 +190,37 @@ fn overview() -> io::Result<Vec<u8>> {
         unfilled(&mut out, &topic.text());
     }
     ending(&mut out, &["perf(1)", "perf-record(1)"]);
-    Ok(out)
+    out
 }
 
-fn of_topic(topic: &Topic) -> io::Result<Vec<u8>> {
-    let command = Syntax::new(format!("pjit-{}", topic.word)).about(topic.about);
-    let man = manual(command.disable_help_flag(true));
-    let mut out = Vec::new();
-    man.render_title(&mut out)?;
-    man.render_name_section(&mut out)?;
+fn of_topic(topic: &Topic) -> Vec<u8> {
+    let mut out = titled(&format!("pjit-{}", topic.word), topic.about);
     section(&mut out, "DESCRIPTION");
     unfilled(&mut out, &topic.text());
     section(&mut out, "SEE ALSO");
     text(&mut out, "pjit(1)");
-    Ok(out)
+    out
 }
 
-/// The date is that of the commit, so that the same source makes the same page.
-fn manual(command: Syntax) -> Man {
+/// The first lines. The date is the commit's, so that the same source makes the same page.
+fn titled(name: &str, about: &str) -> Vec<u8> {
     let version = env!("PJIT_VERSION");
-    let date = version
-        .rsplit([' ', '('])
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(')');
+    let last = version.rsplit([' ', '(']).next().unwrap_or_default();
+    let date = last.trim_end_matches(')');
     let date = if date.matches('-').count() == 2 {
         date
     } else {
         ""
     };
-    let source = format!("pjit {}", env!("CARGO_PKG_VERSION"));
-    Man::new(command.version(env!("CARGO_PKG_VERSION")))
-        .date(date)
-        .source(source)
-        .manual("pjit")
+    let number = env!("CARGO_PKG_VERSION");
+    let mut out = Vec::new();
+    line(
+        &mut out,
+        &format!(".TH {name} 1 \"{date}\" \"pjit {number}\" pjit"),
+    );
+    section(&mut out, "NAME");
+    text(&mut out, &format!("{name} - {about}"));
+    out
 }
 
 fn ending(out: &mut Vec<u8>, others: &[&str]) {

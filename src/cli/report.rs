@@ -32,7 +32,7 @@ use crate::weigh::Spec;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
-        ("pjit report", "with callers, as perf report --stdio"),
+        ("pjit report", "with callers, as perf report"),
         (
             "pjit report --no-children -g none | head -n 40",
             "flat: where time is spent",

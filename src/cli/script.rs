@@ -56,7 +56,7 @@ pub struct ScriptArgs {
     #[command(flatten)]
     weight: WeightArgs,
 
-    /// Columns: comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso,period,srcline; +x adds, -x removes
+    /// Columns, such as comm,ip,sym; +x adds, -x removes (pjit help fields)
     #[arg(short = 'F', long = "fields", value_name = "LIST", value_parser = parse_fields, allow_hyphen_values = true)]
     fields: Option<Fields>,
 

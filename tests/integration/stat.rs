@@ -110,7 +110,7 @@ fn totals_are_those_that_perf_prints() {
     let (status, out, said) = lab.pjit(&["report"], "s.data");
     assert_eq!((status, out.as_str()), (1, ""));
     assert!(
-        said.contains("s.data: holds totals, not samples: pjit stat"),
+        said.contains("s.data: totals, not samples: pjit stat"),
         "{said}"
     );
 }

@@ -242,6 +242,78 @@ fn man_pages_have_their_sections_and_whole_commands() {
     assert!(printed(&["man", "keys"], 100).contains("comm_nodigit"));
 }
 
+/// What bash offers for the beginning of a word.
+#[test]
+fn bash_completes_words_of_options() {
+    let script = "
+        source <(\"$PJIT\" completions bash)
+        offers() {
+            COMP_WORDS=(\"$@\") COMPREPLY=()
+            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _pjit pjit \"${COMP_WORDS[$COMP_CWORD]}\" \"${COMP_WORDS[$((COMP_CWORD - 1))]}\"
+            echo \"${COMPREPLY[*]}\"
+        }
+        while read -r line; do offers $line; done";
+    let all = [
+        ("pjit su", "summary"),
+        ("pjit report -s comm", "comm comm_nodigit"),
+        ("pjit report --sort srcl", "srcline"),
+        (
+            "pjit report -F overhead_g",
+            "overhead_guest_sys overhead_guest_us",
+        ),
+        ("pjit report -g ca", "caller callee"),
+        ("pjit report --metrics i", "ipc"),
+        ("pjit summary --weight a", "alloc alloc-count"),
+        ("pjit peek --weight w", "wall"),
+        ("pjit script -F sym", "sym symoff"),
+        ("pjit summary --format m", "markdown"),
+        ("pjit summary --by pr", "process"),
+        ("pjit man k", "keys"),
+        ("pjit help w", "weights"),
+        ("pjit guide a", "assistants"),
+        ("pjit completions z", "zsh"),
+        ("pjit record --call-graph d", "dwarf"),
+        ("pjit annotate -M i", "intel"),
+        ("pjit diff --normalize m", "median"),
+        ("pjit export --format s", "speedscope"),
+        ("pjit gate --max-g", "--max-growth"),
+    ];
+    if crate::support::program("bash").is_none() {
+        return crate::support::skip("bash", "it is not there");
+    }
+    let lines: Vec<&str> = all.iter().map(|(line, _)| *line).collect();
+    let mut child = std::process::Command::new("bash")
+        .args(["-c", script])
+        .env("PJIT", env!("CARGO_BIN_EXE_pjit"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("bash can be run");
+    let input = lines.join("\n") + "\n";
+    let stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut &stdin, input.as_bytes()).expect("written");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let output = String::from_utf8(output.stdout).expect("UTF-8");
+    let offered: Vec<&str> = output.lines().collect();
+    let expected: Vec<&str> = all.iter().map(|(_, words)| *words).collect();
+    assert_eq!(offered, expected);
+}
+
+/// The number, and of what is given away the commit.
+#[test]
+fn the_version_is_a_number_and_perhaps_a_commit() {
+    let text = printed(&["--version"], 100);
+    let number = concat!("pjit ", env!("CARGO_PKG_VERSION"));
+    let rest = text.strip_prefix(number).map(str::trim_end);
+    let is_commit = |rest: &str| rest.starts_with(" (") && rest.ends_with(')');
+    assert!(
+        rest.is_some_and(|rest| rest.is_empty() || is_commit(rest)),
+        "{text}"
+    );
+}
+
 /// What shells offer, as their scripts have it.
 #[test]
 fn completions_offer_keys_weights_formats_and_pages() {
