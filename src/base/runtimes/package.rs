@@ -228,6 +228,9 @@ const GO_HOSTS: [&str; 5] = [
     "golang.org",
 ];
 
+/// What Go brings along.
+pub const GO_LIBRARY: &str = "Go library";
+
 /// Whose a function of Go is, by its import path: what has no dot in its first part is Go's own.
 #[must_use]
 pub fn of_go(name: &str, program: &str) -> Whose {
@@ -249,7 +252,7 @@ pub fn of_go(name: &str, program: &str) -> Whose {
         [first, ..] if !first.contains('.') && folders == 0 && !name.contains('.') => {
             Whose::Std("Go runtime")
         }
-        [first, ..] if !first.contains('.') => Whose::Std("Go library"),
+        [first, ..] if !first.contains('.') => Whose::Std(GO_LIBRARY),
         [host, ..] => {
             let take = if GO_HOSTS.contains(host) { 3 } else { 2 };
             let module = parts[..parts.len().min(take)].join("/");

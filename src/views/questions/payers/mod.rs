@@ -25,7 +25,7 @@ use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::languages::is_of_library;
-use crate::runtimes::package::{crate_of, is_rust_std, may_be_rust_std, of_go};
+use crate::runtimes::package::{GO_LIBRARY, crate_of, is_rust_std, may_be_rust_std, of_go};
 use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
 
 crate::ids::numbers! {
@@ -529,6 +529,11 @@ impl<'p> Payers<'p> {
                 // Other packages of the program's module, or of one beside it.
                 Whose::Package(Ecosystem::Go, name) if is_own => {
                     Whose::Package(Ecosystem::Own, name)
+                }
+                // A module may be called without a dot, as the library's packages are: its files tell.
+                Whose::Std(GO_LIBRARY) if is_own => {
+                    let module = symbol.name.split(['/', '.']).next();
+                    Whose::Package(Ecosystem::Own, module.unwrap_or(program).to_owned())
                 }
                 whose => whose,
             };
