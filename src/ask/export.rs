@@ -83,7 +83,9 @@ impl Question for Export {
                 let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
                 require(has_cpu || !per_cpu, || {
                     let path = &profile.recording.path;
-                    format!("--per-cpu: {path} does not tell CPUs (perf record --sample-cpu)")
+                    format!(
+                        "--per-cpu: {path} does not tell CPUs (pjit record --perf=--sample-cpu)"
+                    )
                 })?;
             }
             // These formats keep events apart.

@@ -10,6 +10,7 @@ use clap::Args;
 use super::verb::{Context, Verb};
 use crate::record::plan::environment;
 use crate::record::plan::options::{Asked, CallGraph};
+use crate::record::plan::probes::Alloc;
 
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
@@ -72,6 +73,26 @@ pub struct RecordArgs {
     /// Record where threads wait, too: every switch with its stack (needs root; see pjit report --weight wall)
     #[arg(long = "offcpu")]
     off_cpu: bool,
+
+    /// Record who allocates: each call of the program's allocator with its stack (needs root; see pjit report --weight alloc)
+    #[arg(long = "alloc", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
+    alloc: bool,
+
+    /// Record what is freed, too, for --weight live, peak and lifetime; costs twice to four times as much
+    #[arg(long = "live", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
+    live: bool,
+
+    /// Of allocations only those of so many bytes and more; calloc's are recorded all. With --live glibc's malloc and free alone
+    #[arg(long = "min", value_name = "BYTES", value_parser = parse_bytes)]
+    min: Option<u64>,
+
+    /// The allocator: a library, a program, or a module that wasmtime compiled (default: the one that the program uses)
+    #[arg(long = "lib", value_name = "FILE")]
+    library: Option<PathBuf>,
+
+    /// Count cycles and instructions for pjit report --metrics (needs the processor's counters)
+    #[arg(long = "metrics", conflicts_with_all = ["off_cpu", "frequency", "period"])]
+    metrics: bool,
 
     /// Command that puts load on the server that is recorded, run by sh a second after its start; the server gets SIGTERM
     /// when it has ended
@@ -167,6 +188,12 @@ impl RecordArgs {
             ring: perf.ring,
             uncompressed: perf.uncompressed,
             off_cpu: self.off_cpu,
+            alloc: (self.alloc || self.live).then(|| Alloc {
+                live: self.live,
+                least: self.min,
+                library: self.library.clone(),
+            }),
+            metrics: self.metrics,
             more: perf.more.clone(),
         }
     }
@@ -202,7 +229,7 @@ mod recording {
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
     use crate::questions::compare::Method;
-    use crate::record::plan::options::{CallGraph, FREQUENCY};
+    use crate::record::plan::options::{Asked, CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
 
@@ -282,6 +309,12 @@ mod recording {
             return Err(usage(
                 "--duration is for -p and -a: a command is recorded to its end",
                 "pjit record -- timeout -s INT SECONDS COMMAND",
+            ));
+        }
+        if !(args.alloc || args.live) && (args.min.is_some() || args.library.is_some()) {
+            return Err(usage(
+                "--min and --lib are for --alloc and --live",
+                "pjit record --alloc --min BYTES -- COMMAND",
             ));
         }
         if args.duration.is_some() && !stop_watch.is_empty() {
@@ -479,10 +512,11 @@ mod recording {
             };
             say(&format!("pjit: recording{until}\n"));
         }
+        let asked = prepared.request.asked.clone();
         let recorded = run::record(prepared)?;
         let mut counted = None;
         if !args.quiet && !recorded.is_alone {
-            let (text, numbers) = ending(&recorded, args.verbose);
+            let (text, numbers) = ending(&recorded, &asked, args.verbose);
             say(&text);
             counted = numbers;
         }
@@ -512,7 +546,7 @@ mod recording {
     }
 
     /// What was recorded, on a page.
-    fn ending(recorded: &Recorded, is_verbose: bool) -> (String, Option<Numbers>) {
+    fn ending(recorded: &Recorded, asked: &Asked, is_verbose: bool) -> (String, Option<Numbers>) {
         let mut text = noted(&recorded.notes);
         if is_verbose {
             for moved in &recorded.moved {
@@ -538,6 +572,11 @@ mod recording {
             .filter(is_cut)
             .and_then(|numbers| numbers.advised_stack_size);
         let next = match advised {
+            _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
+                format!("pjit report --weight live {folder}")
+            }
+            _ if asked.alloc.is_some() => format!("pjit report --weight alloc {folder}"),
+            _ if asked.metrics => format!("pjit report --metrics {folder}"),
             _ if recorded.has_switches() => {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
@@ -559,7 +598,10 @@ mod recording {
         let diag = Diagnostics::brief();
         let here = std::env::current_dir().unwrap_or_default();
         let near = folder.strip_prefix(&here).unwrap_or(folder);
-        let load = LoadOptions::of(Source::File(near.join("perf.data")));
+        let mut load = LoadOptions::of(Source::File(near.join("perf.data")));
+        // About bytes where allocators were recorded, as pjit summary has it.
+        load.weight.infers = true;
+        load.weight.trims = true;
         let view = Summary {
             is_part: true,
             ..Summary::default()
@@ -571,6 +613,26 @@ mod recording {
         let text = String::from_utf8_lossy(&text).into_owned();
         Ok((text, summary.numbers()))
     }
+}
+
+/// `1024`, `64K`, `1M`
+fn parse_bytes(word: &str) -> Result<u64, String> {
+    let end = word.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = word.split_at(end.unwrap_or(word.len()));
+    let factor = match unit {
+        "" | "B" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => 0,
+    };
+    let bytes = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor));
+    bytes
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "a number of bytes, with K, M or G behind if you like".to_owned())
 }
 
 /// `10`, `0.5`
@@ -646,6 +708,11 @@ mod tests {
         assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "inf", "NaN"] {
             assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_bytes("1000"), Ok(1000));
+        assert_eq!(parse_bytes("4K"), Ok(4096));
+        for bad in ["", "0", "K", "1T", "-1", "99999999999G"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
         }
         assert!(parse_runtime("node").is_ok() && parse_runtime("all").is_ok());
         assert!(parse_runtime("nodejs").is_err());

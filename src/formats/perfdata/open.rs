@@ -43,7 +43,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Samples of some CPUs were asked for, and an event does not tell.
-    #[error("{}: the event {event} was recorded without CPU numbers, so -C cannot choose (perf record --sample-cpu)", path.display())]
+    #[error("{}: the event {event} was recorded without CPU numbers, so -C cannot choose (pjit record --perf=--sample-cpu)", path.display())]
     NoCpus {
         /// The recording.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// No file of that name.
-    #[error("{}: No such file or directory (record one with: perf record -g -- PROGRAM, or name another with -i FILE)", path.display())]
+    #[error("{}: No such file or directory (record one with: pjit record -- PROGRAM, or name another with -i FILE)", path.display())]
     Missing {
         /// The file.
         path: PathBuf,

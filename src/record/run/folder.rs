@@ -305,6 +305,12 @@ fn in_json(story: &Story<'_>) -> Value {
             "ring": asked.ring,
             "uncompressed": asked.uncompressed,
             "off_cpu": asked.off_cpu,
+            "metrics": asked.metrics,
+            "alloc": asked.alloc.as_ref().map(|alloc| json!({
+                "live": alloc.live,
+                "min": alloc.least,
+                "lib": alloc.library.as_ref().map(|library| library.to_string_lossy()),
+            })),
             "load": request.load,
             "perf": asked.more,
             "duration": request.duration.map(|duration| duration.as_secs_f64()),

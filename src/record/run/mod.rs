@@ -4,6 +4,7 @@
 //! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
 
 mod again;
+mod allocator;
 mod command;
 mod folder;
 mod gather;
@@ -13,12 +14,14 @@ mod machine;
 mod perf;
 mod preflight;
 mod signals;
+mod tracing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::rc::Rc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,13 +33,14 @@ use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
 use crate::load::Whereabouts;
 pub use again::again;
-use command::{Gate, status_of};
+use command::{Gate, status_of, status_of_signal};
 use folder::Folder;
 pub use folder::fresh as fresh_folder;
 pub use gather::Moved;
 use keeper::Keeper;
 use perf::Perf;
 use signals::Arriving;
+use tracing::Added;
 
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
@@ -104,6 +108,8 @@ pub struct Prepared {
     pub folder: PathBuf,
     /// What cannot be had.
     pub notes: Vec<Note>,
+    /// Probes, until the last run is over.
+    probes: Option<Rc<Added>>,
 }
 
 /// What was recorded.
@@ -183,13 +189,32 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         Err(failure) => return Err(failure),
     };
     let folder = folder::path(request.folder.as_deref(), &request.target, &facts)?;
-    let wanted = Options::of(&request.asked, &request.target, &facts);
+    let mut wanted = Options::of(&request.asked, &request.target, &facts);
+    let mut probes = None;
+    let mut told = None;
+    if let Some(alloc) = &request.asked.alloc {
+        let graph = request.asked.call_graph.as_ref();
+        if !dry {
+            tracing::list()?;
+        }
+        let found = allocator::probes(&request.target, alloc, graph, &tracing::group())?;
+        told = Some(Note::new(format!(
+            "probes on {} of {}",
+            found.functions(),
+            found.file.display()
+        )));
+        if !dry {
+            probes = Some(Rc::new(Added::add(&found)?));
+        }
+        wanted = wanted.with_probes(found, &request.asked);
+    }
     let (options, mut notes) = if dry {
         let notes = trouble::of_settings(&wanted, &facts);
         (wanted, notes)
     } else {
         tried(&perf, wanted, &request.target, &facts)?
     };
+    notes.extend(told);
     let mut environment = Environment::default();
     if let Target::Command(command) = &request.target {
         let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
@@ -206,6 +231,7 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         environment,
         folder,
         notes,
+        probes,
     })
 }
 
@@ -240,6 +266,16 @@ fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
 /// # Errors
 /// When perf does not start after all; nothing is left of it then, and the command was not started.
 pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
+    let interrupted = prepared
+        .probes
+        .as_ref()
+        .and_then(|added| added.interrupted());
+    if let Some(signal) = interrupted {
+        return Err(Failure {
+            status: status_of_signal(signal),
+            ..Failure::new("ended before the command was started")
+        });
+    }
     let began = SystemTime::now();
     let mut folder = Folder::make(&prepared.folder)?;
     let keeper = Keeper::start();
@@ -304,6 +340,7 @@ pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
             folder.display()
         )));
     }
+    tracing::remove_of_the_dead();
     // The recording is the first file that was made.
     let began = meta
         .created()

@@ -82,7 +82,7 @@ pub enum ReportError {
     NoChainsForParent,
     /// Latency and parallelism need to know who ran.
     #[error(
-        "{0} needs to know which threads ran, and the recording does not tell: record with perf record --switch-events \
+        "{0} needs to know which threads ran, and the recording does not tell: record with pjit record --perf=--switch-events \
          (perf 6.14 and later: --latency)"
     )]
     NoSwitches(&'static str),
