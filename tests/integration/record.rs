@@ -123,6 +123,35 @@ fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
 }
 
 #[test]
+fn less_is_asked_for_where_others_lock_what_the_trial_had() {
+    let Some(lab) = lab("locked") else { return };
+    let words = ["-o", "out", "--", "sh", "-c", "exit 7"];
+    // As if another recording had begun behind the trial: perf that is attached gets 512K and no more.
+    let search = std::env::var("PATH").unwrap_or_default();
+    let fake = lab.path("bin");
+    fs::create_dir(&fake).expect("made");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *--control*'-m 512K'*|*'-m 512K'*--control*) ;; *--control*)\n  \
+         echo 'Permission error mapping pages.' >&2; exit 255;; esac\nPATH='{search}' exec perf \"$@\"\n"
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::write(fake.join("perf"), script).expect("written");
+    fs::set_permissions(fake.join("perf"), mode).expect("can be run");
+    let path = format!("{}:{search}", fake.display());
+    let (code, _, err) = done(record(&lab, &words).env("PATH", &path));
+    assert_eq!(code, Some(7), "{err}");
+    assert!(err.contains("a ring of 512K a processor"), "{err}");
+    let told = story(&lab.path("out"));
+    assert!(told.to_string().contains("\"512K\""), "{told}");
+    // A size that was asked for is not changed.
+    let mine = ["-m", "1M", "-o", "mine", "--", "true"];
+    let (code, _, err) = done(record(&lab, &mine).env("PATH", &path));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("error: perf did not start"), "{err}");
+    assert!(!lab.path("mine").exists(), "{err}");
+}
+
+#[test]
 fn a_dry_run_prints_what_can_be_typed_and_writes_nothing() {
     let lab = Lab::empty("record-dry");
     let words = [

@@ -39,7 +39,7 @@ pub enum Next {
 pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Next {
     let has = |words: &str| said.to_lowercase().contains(words);
     let again = |options: Options, note| Next::Again(Box::new(options), note);
-    if has("error mapping pages") || has("failed to mmap") {
+    if is_of_ring(said) {
         return match options.with_less_ring().filter(|_| !options.is_ring_given) {
             Some(less) => {
                 let note = of_ring(&less, facts);
@@ -201,6 +201,13 @@ fn forbidden(target: &Target, facts: &Facts) -> Trouble {
             ],
         ),
     }
+}
+
+/// Whether perf got no ring of the size that it asked for.
+#[must_use]
+pub fn is_of_ring(said: &str) -> bool {
+    let said = said.to_lowercase();
+    said.contains("error mapping pages") || said.contains("failed to mmap")
 }
 
 /// What is lost by a ring that is smaller than it should be.

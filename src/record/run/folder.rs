@@ -258,7 +258,12 @@ pub(super) fn keep_kallsyms(folder: &Path) -> io::Result<()> {
 /// A file that was not there, for this user alone.
 pub(super) fn new_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)
+    options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// What `--again` needs, and what people ask later. Of the user's environment nothing but what was added to it.

@@ -294,11 +294,16 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     folder.remove_files(&prepared.environment.files);
     let Prepared {
         request,
-        options,
         environment,
         mut notes,
+        facts,
+        options: planned,
         ..
     } = prepared;
+    let options = ended.options;
+    if options.ring < planned.ring {
+        notes.push(trouble::of_ring(&options, &facts));
+    }
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
@@ -358,6 +363,8 @@ struct Ended {
     notes: Vec<Note>,
     is_alone: bool,
     log_is_of_use: bool,
+    /// With which it was recorded.
+    options: Options,
 }
 
 /// Starts all, and waits for the end.
@@ -385,8 +392,8 @@ fn run_command(
     let (stay, attached) = attach(prepared, folder, gate)?;
     let started = waiting.start();
     let attached = attached.recv();
-    let mut perf = match attached {
-        Ok(Some(perf)) => perf,
+    let (mut perf, options) = match attached {
+        Ok(Some(begun)) => begun,
         Ok(None) | Err(_) if started.is_err() => {
             return Err(not_attached(folder, started.err()));
         }
@@ -450,6 +457,7 @@ fn run_command(
         notes,
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
+        options,
     })
 }
 
@@ -512,7 +520,13 @@ fn attach(
     prepared: &Prepared,
     folder: &Folder,
     mut gate: Gate,
-) -> Result<(Sender<()>, std::sync::mpsc::Receiver<Option<Perf>>), Failure> {
+) -> Result<
+    (
+        Sender<()>,
+        std::sync::mpsc::Receiver<Option<(Perf, Options)>>,
+    ),
+    Failure,
+> {
     let log = folder
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
@@ -526,12 +540,7 @@ fn attach(
     std::thread::spawn(move || {
         let perf = gate.pid().and_then(|pid| {
             let target = Target::Processes(vec![pid]);
-            let mut perf = Perf::start(&program, &options, &target, &out, &log).ok()?;
-            let records = perf.tell("enable");
-            if !records {
-                perf.end();
-            }
-            records.then_some(perf)
+            Perf::begin(&program, options, &target, &out, &log).ok()?
         });
         gate.open(perf.is_some());
         let _ = sender.send(perf);
@@ -615,12 +624,12 @@ fn watch(
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
     let out = folder.recording();
-    let mut perf = Perf::start(&prepared.perf, &prepared.options, target, &out, &log)
+    let wanted = prepared.options.clone();
+    let begun = Perf::begin(&prepared.perf, wanted, target, &out, &log)
         .map_err(|error| Failure::new(format!("perf: {error}")))?;
-    if !perf.tell("enable") {
-        perf.end();
+    let Some((mut perf, options)) = begun else {
         return Err(not_attached(folder, None));
-    }
+    };
     let mut status = 0;
     let before = harvest::Before::of_machine();
     let last = if request.stop_watch.is_empty() {
@@ -659,6 +668,7 @@ fn watch(
         notes,
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
+        options,
     })
 }
 

@@ -5,7 +5,7 @@
 //! which it completes its file. That signal comes when the *thread* ends that started it, so whoever starts it has to stay.
 
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,8 +17,8 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 
 use super::preflight::list;
-use crate::record::plan::Target;
 use crate::record::plan::options::Options;
+use crate::record::plan::{Target, trouble};
 
 /// A recording under way.
 pub(super) struct Perf {
@@ -29,8 +29,36 @@ pub(super) struct Perf {
 }
 
 impl Perf {
+    /// Starts it and has it record, with less where that is needed: with which options. None where it ended instead; `log` has
+    /// what it said.
+    ///
+    /// The trial before may have had what is not there any more: all recordings of a user share what the kernel lets them lock.
+    pub(super) fn begin(
+        perf: &Path,
+        mut options: Options,
+        target: &Target,
+        out: &Path,
+        log: &File,
+    ) -> io::Result<Option<(Self, Options)>> {
+        loop {
+            let mut begun = Self::start(perf, &options, target, out, log)?;
+            if begun.tell("enable") {
+                return Ok(Some((begun, options)));
+            }
+            begun.end();
+            let less = options.with_less_ring().filter(|_| !options.is_ring_given);
+            let Some(less) = less.filter(|_| trouble::is_of_ring(&said(log))) else {
+                return Ok(None);
+            };
+            options = less;
+            let mut log = log;
+            log.set_len(0)?;
+            log.rewind()?;
+        }
+    }
+
     /// Starts it; it records nothing yet. What it says goes to `log`.
-    pub(super) fn start(
+    fn start(
         perf: &Path,
         options: &Options,
         target: &Target,
@@ -159,6 +187,17 @@ impl Perf {
         }
         self.ended
     }
+}
+
+/// What is in a log.
+fn said(mut log: &File) -> String {
+    /// perf's words are fewer.
+    const LONGEST: u64 = 64 << 10;
+    let mut said = Vec::new();
+    // What cannot be read says nothing.
+    let _ = log.rewind();
+    let _ = log.take(LONGEST).read_to_end(&mut said);
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Asks for a signal where the process ends that started this one; an error if it has.
