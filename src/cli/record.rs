@@ -99,6 +99,10 @@ pub struct RecordArgs {
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["pids", "machine", "runs", "base"])]
     load: Option<String>,
 
+    /// Copy the programs, libraries and debug files that samples hit, too, so that the folder tells the same on another machine
+    #[arg(long = "files")]
+    files: bool,
+
     /// Gather what belongs to a recording whose pjit was killed
     #[arg(long = "finish", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor", "again"])]
     finish: Option<PathBuf>,
@@ -114,6 +118,10 @@ pub struct RecordArgs {
     /// Leave a runtime as it is: node, deno, bun, python, java, php, erlang, mono, dotnet, qemu, wasmtime, or all (repeatable)
     #[arg(long = "no-switch", value_name = "RUNTIME", value_delimiter = ',', value_parser = parse_runtime)]
     no_switch: Vec<String>,
+
+    /// Load perf's agent into JVMs: dumps with code and lines instead of a map (libperf-jvmti.so)
+    #[arg(long = "java-agent", value_name = "FILE", conflicts_with_all = ["pids", "machine"])]
+    java_agent: Option<PathBuf>,
 
     /// Print nothing but errors
     #[arg(short = 'q', long = "quiet")]
@@ -229,6 +237,7 @@ mod recording {
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
     use crate::questions::compare::Method;
+    use crate::record::plan::environment::Choice;
     use crate::record::plan::options::{Asked, CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
@@ -317,6 +326,16 @@ mod recording {
                 "pjit record --alloc --min BYTES -- COMMAND",
             ));
         }
+        let leaves_java = args
+            .no_switch
+            .iter()
+            .any(|off| off == "java" || off == "all");
+        if args.java_agent.is_some() && leaves_java {
+            return Err(usage(
+                "--java-agent, or --no-switch java: not both",
+                "leave one out",
+            ));
+        }
         if args.duration.is_some() && !stop_watch.is_empty() {
             return Err(usage(
                 "--duration, or a command that ends it: not both",
@@ -330,7 +349,11 @@ mod recording {
             until_exit: args.until_exit,
             load: args.load.clone(),
             asked: args.asked(),
-            without: args.no_switch.clone(),
+            files: args.files,
+            choice: Choice {
+                without: args.no_switch.clone(),
+                java_agent: args.java_agent.clone(),
+            },
             folder: args.output.clone(),
         })
     }
@@ -371,6 +394,7 @@ mod recording {
             let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
             request.asked.frequency = Some((hertz / 2).max(1));
         }
+        request.files |= args.files;
         let start = std::env::current_dir().unwrap_or_default();
         request.folder = args.output.as_ref().map(|output| start.join(output));
         if request.folder.is_none() {

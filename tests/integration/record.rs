@@ -747,3 +747,139 @@ fn a_server_is_loaded_and_ended() {
     assert!(lab.path("loaded").exists());
     assert!(samples_of(&lab, "out", "clean_up") > 20, "{err}");
 }
+
+/// Files below a folder, by their names in it.
+fn below_symfs(folder: &Path) -> BTreeSet<String> {
+    let root = folder.join("symfs");
+    let mut found = BTreeSet::new();
+    let mut todo = vec![root.clone()];
+    while let Some(path) = todo.pop() {
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if let Ok(name) = path.strip_prefix(&root) {
+                found.insert(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn programs_that_are_gone_later_come_along() {
+    let Some(lab) = built("gone", "load", LOAD) else {
+        return;
+    };
+    // Removed while it runs, as by `go run`; and by a name that it never had.
+    let script = "cp load gone; ./gone 1500 & sleep 0.5; rm gone; wait";
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "out", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let place = lab.path("gone").display().to_string();
+    let place = place.trim_start_matches('/').to_owned();
+    assert_eq!(below_symfs(&lab.path("out")), [place].into(), "{err}");
+    assert!(samples_of(&lab, "out", "busy") > 50, "{err}");
+    // What stays is left where it is.
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "stays", "--", "./load", "300"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(below_symfs(&lab.path("stays")), BTreeSet::new());
+    // Other file systems, which end with the last who sees them.
+    let script = "mount -t tmpfs t /mnt && cp load /mnt && cd /mnt && ./load 1500";
+    let words = [
+        "-q", "-o", "inside", "--", "unshare", "-m", "sh", "-c", script,
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    if code != Some(0) {
+        skip("unshare", "no namespace can be made");
+        return;
+    }
+    assert_eq!(
+        below_symfs(&lab.path("inside")),
+        ["mnt/load".to_owned()].into(),
+        "{err}"
+    );
+    assert!(samples_of(&lab, "inside", "busy") > 50, "{err}");
+}
+
+#[test]
+fn a_folder_with_its_files_tells_the_same_elsewhere() {
+    let Some(lab) = built("files", "load", LOAD) else {
+        return;
+    };
+    let words = ["-q", "--files", "-o", "out", "--", "./load", "300"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let files = below_symfs(&lab.path("out"));
+    let has = |name: &str| files.iter().any(|file| file.ends_with(name));
+    assert!(has("/load") && has("/libc.so.6"), "{files:?}");
+    // Sources are the user's to give away.
+    assert!(!has(".c"), "{files:?}");
+    let show = |root: &[&str]| {
+        let views: [&[&str]; 3] = [
+            &["report", "-i"],
+            &["fold", "-i"],
+            &["annotate", "busy", "-i"],
+        ];
+        views.map(|view| lab.show(&[&view[..1], root, &view[1..]].concat(), "out"))
+    };
+    let here = show(&[]);
+    fs::remove_file(lab.path("load")).expect("removed");
+    // Nothing else of this machine is read.
+    assert_eq!(here, show(&["--symfs", "out/symfs"]));
+    let (code, _, err) = lab.pjit(&["bundle", "-o", "packed"], "out");
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(here[1], lab.show(&["fold"], "packed"));
+}
+
+/// An agent that makes the folders in which perf's own lays its dumps.
+const AGENT: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+int Agent_OnLoad(void *vm, char *options, void *reserved) {
+    char path[4096];
+    const char *parts[] = {"/.debug", "/.debug/jit", "/.debug/jit/java-jit-1"};
+    for (int i = 0; i < 3; i++) { snprintf(path, sizeof path, "%s%s", getenv("JITDUMPDIR"), parts[i]); mkdir(path, 0700); }
+    FILE *f = fopen("loaded", "w");
+    fputs(path, f);
+    return fclose(f);
+}
+"#;
+
+#[test]
+fn an_agent_is_loaded_and_its_folders_go() {
+    let Some(lab) = lab("agent") else { return };
+    fs::write(lab.path("agent.c"), AGENT).expect("written");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", "agent.so", "agent.c"])
+        .current_dir(lab.path("."))
+        .status();
+    if !built.is_ok_and(|built| built.success()) || program("java").is_none() {
+        skip("java", "there is none, or no compiler");
+        return;
+    }
+    let words = [
+        "-q",
+        "--java-agent",
+        "agent.so",
+        "-o",
+        "out",
+        "--",
+        "java",
+        "-version",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let made = fs::read_to_string(lab.path("loaded")).expect("it was loaded");
+    assert!(made.ends_with("/out/.debug/jit/java-jit-1"), "{made}");
+    assert!(!names(&lab.path("out")).contains(".debug"), "{err}");
+    let (code, _, err) = done(&mut record(&lab, &["--java-agent", "no.so", "--", "java"]));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("no.so: no such file"), "{err}");
+}

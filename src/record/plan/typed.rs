@@ -108,7 +108,11 @@ mod tests {
             .filter(|word| !["node", "php"].contains(word))
             .map(str::to_owned)
             .collect();
-        let environment = environment::plan(&BTreeMap::new(), &without, &facts, folder);
+        let choice = environment::Choice {
+            without,
+            java_agent: None,
+        };
+        let environment = environment::plan(&BTreeMap::new(), &choice, &facts, folder);
         let options = Options::of(&Asked::default(), &target, &facts);
         assert_eq!(
             lines(&environment, &options, &target, folder, &[]),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::folder::STORY;
 use super::{Failure, Request};
 use crate::record::plan::Target;
+use crate::record::plan::environment::Choice;
 use crate::record::plan::options::{Asked, CallGraph};
 use crate::record::plan::probes::Alloc;
 use crate::record::plan::trouble::Trouble;
@@ -87,7 +88,11 @@ fn request(story: &Value) -> Option<Request> {
             metrics: asked["metrics"] == true,
             more: texts(&asked["perf"]),
         },
-        without: texts(&asked["no_switch"]),
+        files: asked["files"] == true,
+        choice: Choice {
+            without: texts(&asked["no_switch"]),
+            java_agent: asked["java_agent"].as_str().map(PathBuf::from),
+        },
         folder: None,
     })
 }
@@ -114,7 +119,7 @@ mod tests {
         );
         assert_eq!(request.asked.call_graph, Some(CallGraph::Dwarf(8192)));
         assert_eq!(request.asked.frequency, Some(499));
-        assert_eq!(request.without, ["php"]);
+        assert_eq!(request.choice.without, ["php"]);
         let alloc = request.asked.alloc.expect("allocations");
         assert_eq!((alloc.live, alloc.least), (true, Some(100)));
         assert!(super::request(&json!({"command": 7})).is_none());

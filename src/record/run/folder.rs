@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::{Failure, Moved, Request};
-use crate::find::{KALLSYMS_PACKED, running_kallsyms};
+use crate::find::{CACHE, KALLSYMS_PACKED, running_kallsyms};
 use crate::input::local_time;
 use crate::record::plan::environment::{self, Environment, Made};
 use crate::record::plan::options::{CallGraph, Options};
@@ -209,6 +209,23 @@ impl Folder {
         }
     }
 
+    /// Removes the folders that an agent made in here for its dumps, which are elsewhere now.
+    pub(super) fn forget_places(&self) {
+        let mut emptied = vec![self.path.join(CACHE)];
+        let mut at = 0;
+        while let Some(folder) = emptied.get(at) {
+            let inside = fs::read_dir(folder).into_iter().flatten().flatten();
+            let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+            emptied.extend(folders);
+            at += 1;
+        }
+        for folder in emptied.iter().rev() {
+            // What is not empty stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
     /// Writes down how it was recorded.
     pub(super) fn tell(&self, story: &Story<'_>) -> io::Result<()> {
         let text = serde_json::to_string_pretty(&in_json(story))?;
@@ -229,9 +246,13 @@ impl Folder {
             return;
         };
         let group = number("SUDO_GID");
-        let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let files = inside.map(|entry| entry.path());
-        for path in files.chain([self.path.clone()]) {
+        let mut todo = vec![self.path.clone()];
+        while let Some(path) = todo.pop() {
+            // No links: all of this was made here.
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+                todo.extend(inside.map(|entry| entry.path()));
+            }
             let _ = lchown(path, Some(user), group);
         }
     }
@@ -320,7 +341,9 @@ fn in_json(story: &Story<'_>) -> Value {
             "perf": asked.more,
             "duration": request.duration.map(|duration| duration.as_secs_f64()),
             "until_exit": request.until_exit,
-            "no_switch": request.without,
+            "files": request.files,
+            "no_switch": request.choice.without,
+            "java_agent": request.choice.java_agent.as_ref().map(|agent| agent.to_string_lossy()),
         },
         "frequency": options.frequency,
         "call_graph": call_graph(&options.call_graph),

@@ -6,6 +6,7 @@
 mod again;
 mod allocator;
 mod command;
+mod copies;
 mod folder;
 mod gather;
 mod harvest;
@@ -13,6 +14,7 @@ mod keeper;
 mod machine;
 mod perf;
 mod preflight;
+mod programs;
 mod signals;
 mod tracing;
 
@@ -22,12 +24,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::rc::Rc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL};
 
-use super::plan::environment::{self, Environment};
+use super::plan::environment::{self, Choice, Environment};
 use super::plan::options::{Asked, Options};
 use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
@@ -60,8 +62,10 @@ pub struct Request {
     pub load: Option<String>,
     /// Options of perf.
     pub asked: Asked,
-    /// Runtimes that get no switch.
-    pub without: Vec<String>,
+    /// Whether all programs that were met are copied.
+    pub files: bool,
+    /// What becomes of runtimes.
+    pub choice: Choice,
     /// The folder, if it was named.
     pub folder: Option<PathBuf>,
 }
@@ -180,9 +184,17 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
     let mut request = request;
     if let Target::Command(command) = &request.target {
         runnable(command)?;
-        request.target = Target::Command(words::with_switch(command, &request.without));
+        request.target = Target::Command(words::with_switch(command, &request.choice.without));
     }
     runnable_if_any(&request.stop_watch)?;
+    if let Some(agent) = &request.choice.java_agent {
+        // A JVM ends where it cannot load it.
+        let agent = facts.here.join(agent);
+        if !agent.is_file() {
+            return Err(Failure::new(format!("{}: no such file", agent.display())));
+        }
+        request.choice.java_agent = Some(agent);
+    }
     let perf = match perf_program() {
         Ok(perf) => perf,
         Err(_) if dry => "perf".into(),
@@ -218,7 +230,7 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
     let mut environment = Environment::default();
     if let Target::Command(command) = &request.target {
         let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        environment = environment::plan(&given, &request.without, &facts, &folder);
+        environment = environment::plan(&given, &request.choice, &facts, &folder);
         notes.append(&mut environment.notes);
         notes.extend(words::notes(command));
     }
@@ -278,7 +290,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     }
     let began = SystemTime::now();
     let mut folder = Folder::make(&prepared.folder)?;
-    let keeper = Keeper::start();
+    let keeper = Keeper::start(&prepared.request.target);
     let outcome = folder
         .add_files(&prepared.environment.files)
         .map_err(|error| Failure::new(format!("{}: {error}", prepared.folder.display())))
@@ -307,6 +319,21 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
+    let found = &gathered.whereabouts;
+    let (copied, told) = copies::keep_fleeting(
+        folder.path(),
+        &found.programs,
+        &found.samples,
+        &request.target,
+        &kept,
+    );
+    gathered.moved.extend(copied);
+    notes.extend(told);
+    if request.files {
+        let (copied, told) = copies::keep_all(folder.path());
+        gathered.moved.extend(copied);
+        notes.extend(told);
+    }
     let story = folder::Story {
         request: &request,
         options: &options,
@@ -317,6 +344,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
         moved: &gathered.moved,
     };
     let told = folder.tell(&story);
+    folder.forget_places();
     folder.finish(ended.log_is_of_use);
     if let Err(error) = told {
         notes.push(Note::new(format!("record.json: {error}")));
@@ -515,18 +543,15 @@ impl<'l> Load<'l> {
     }
 }
 
+/// perf that records, and with which options.
+type Begun = (Perf, Options);
+
 /// Has a thread attach perf to the command that waits at the gate, and let it go.
 fn attach(
     prepared: &Prepared,
     folder: &Folder,
     mut gate: Gate,
-) -> Result<
-    (
-        Sender<()>,
-        std::sync::mpsc::Receiver<Option<(Perf, Options)>>,
-    ),
-    Failure,
-> {
+) -> Result<(Sender<()>, Receiver<Option<Begun>>), Failure> {
     let log = folder
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
@@ -681,7 +706,7 @@ impl Prepared {
         let mut environment = Environment::default();
         if matches!(target, Target::Command(_)) {
             let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-            environment = environment::plan(&given, &self.request.without, &self.facts, &folder);
+            environment = environment::plan(&given, &self.request.choice, &self.facts, &folder);
         }
         environment.notes.clear();
         Self {
