@@ -52,7 +52,7 @@ impl Question for List {
     type Answer = Lines;
 
     fn needs(&self) -> Needs {
-        questions::NEEDS | Needs::LINES | Needs::CALLS | Needs::CLAIMS
+        questions::NEEDS | Needs::LINES | Needs::CLAIMS
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Lines, AskError> {

@@ -58,7 +58,7 @@ impl Question for Summary {
         let by_cgroup = self.by == Some(summary::By::Cgroup);
         questions::NEEDS
             | Needs::OPTIMISED
-            | (Needs::LINES | Needs::CALLS).only_if(by_line)
+            | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
     }
 

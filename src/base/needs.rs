@@ -52,9 +52,12 @@ bitflags::bitflags! {
         const CLAIMS = 1 << 20;
         /// For which packages a runtime made optimised code.
         const OPTIMISED = 1 << 21;
-        /// Callers where they call, not where calls return to, which may be the next line: also in chains that the kernel
-        /// recorded, of which perf shows the latter. And no lines of code whose table says nothing true of it.
-        const CALLS = 1 << 22;
+        /// Callers in chains that the kernel recorded are looked up where calls return to, for views that show what perf shows.
+        /// That may be the next line, or another function.
+        const RETURNS = 1 << 22;
+        /// Where the line of an address is not known, that of its function serves: for views that show where functions are, and
+        /// not what lines weigh.
+        const FUNCTION_LINES = 1 << 23;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

@@ -461,6 +461,7 @@ impl<'a> Reading<'_, 'a> {
             mut collected,
             mended,
         } = stacks;
+        profile::settle_calls(&mut collected, session);
         let maps = source_maps(store, (options, needs), diag);
         let wasm = wasm_code(
             session,

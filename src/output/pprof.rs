@@ -89,7 +89,7 @@ impl PprofOptions {
     /// What the file is made of.
     #[must_use]
     pub fn needs(&self) -> Needs {
-        let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::CALLS | Needs::RANGES;
+        let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
         let has_cpus = self.labels.contains(&Label::Cpu);
         let cpus = Facet::Cpu.needs().only_if(has_cpus);
         Needs::CHAINS | of_frames | cpus | Needs::KINDS.only_if(self.has_parts())

@@ -112,7 +112,7 @@ impl ScriptOptions {
             | Needs::ADDRESSES
             | Needs::INLINED
             | Needs::MARKS
-            | Needs::STACKS.only_if(has_chains)
+            | (Needs::STACKS | Needs::RETURNS).only_if(has_chains)
             | Needs::LINES.only_if(has_lines)
             | Facet::Payload.needs().only_if(has_payloads)
     }

@@ -45,7 +45,9 @@ pub struct Written {
 }
 
 /// What the file is made of; besides, [`Needs::SAMPLES`] keep their order in time.
-pub const NEEDS: Needs = Needs::CHAINS.union(Needs::LINES);
+pub const NEEDS: Needs = Needs::CHAINS
+    .union(Needs::LINES)
+    .union(Needs::FUNCTION_LINES);
 
 /// Writes the file.
 ///

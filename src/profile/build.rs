@@ -11,7 +11,7 @@ use crate::address::FileOffset;
 use crate::collect::{AddressStacks, Collected, Facets, FacetsNumberer, PcId, Rows};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
-use crate::perfdata::{Event, EventId};
+use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::jit::JitCodeId;
 use crate::session::{Samples, Session, Target};
 use crate::symbolize::{Answers, NameStyle, Query, Site};
@@ -25,6 +25,42 @@ use super::optimised::optimised;
 use super::places::FramesOfPcs;
 use super::table::Tabler;
 use super::{FrameId, Profile, Stacks, Thread, ThreadId};
+
+/// Takes recorded callers as they are where they are no places that calls return to, as symbols tell.
+///
+/// In the kernel an interrupted function stands in the chain like a caller: its first instruction is more likely there than a
+/// call at a function's end, behind which the kernel leaves a gap. Handlers of signals return to a trampoline that nobody called.
+pub fn settle_calls(collected: &mut Collected, session: &Session<'_>) {
+    for pc in &mut collected.pcs {
+        let Target::Dso(dso) = pc.target else {
+            continue;
+        };
+        if !pc.returns {
+            continue;
+        }
+        let Some(symbols) = session.dsos.symbols(dso) else {
+            continue;
+        };
+        let behind = pc.address.wrapping_add(1);
+        let begins = symbols.find(behind).filter(|found| found.start == behind);
+        let is_recorded = begins.is_some_and(|symbol| {
+            pc.mode != CpuMode::User
+                || is_trampoline(symbol.name)
+                || symbols.find(pc.address).is_none()
+        });
+        if is_recorded {
+            pc.take_as_recorded();
+        }
+    }
+}
+
+/// Whether handlers of signals return to it.
+fn is_trampoline(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"__restore_rt" | b"__restore" | b"__default_rt_sa_restorer" | b"__default_sa_restorer"
+    ) || name.ends_with(b"sigreturn")
+}
 
 /// The addresses that have to be resolved in DSOs and modules of WebAssembly, each once, sorted.
 #[must_use]

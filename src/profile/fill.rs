@@ -218,7 +218,7 @@ impl Filler<'_, '_> {
             Some((CodeOffset::clipped(offset), at))
         });
         let of_wasm: Vec<_> = of_wasm.collect();
-        let lines = code.lines().into_iter().map(|line| {
+        let lines = code.true_lines().into_iter().map(|line| {
             let text = String::from_utf8_lossy(line.file);
             let maps = code.producer().row().has_source_maps;
             let maps = maps.then_some(self.answers.maps);

@@ -31,7 +31,7 @@ mod table;
 mod tests;
 mod trim;
 
-pub use build::{Built, Material, build, queries};
+pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use crate::collect::{Facet, Facets, FacetsId, Show, TextId};

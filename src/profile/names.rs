@@ -62,8 +62,7 @@ impl JitNames {
         let mut of_code = index_vec![None; session.jit.code_count()];
         let mut texts: IndexVec<NameId, Box<str>> = IndexVec::with_capacity(hit.len());
         let mut others: IndexVec<NameId, (u64, Option<Avma>)> = IndexVec::with_capacity(hit.len());
-        let mut tells_place =
-            index_vec![false; if needs.contains(Needs::LINES) { of_code.len() } else { 0 }];
+        let mut tells_place = index_vec![false; if needs.contains(Needs::FUNCTION_LINES) { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
             if shown.tells_place {
                 tells_place[*id] = true;
@@ -151,7 +150,7 @@ impl Shown {
             hash: FxBuildHasher.hash_one((&*name, start)),
             name: name.into(),
             start,
-            tells_place: needs.contains(Needs::LINES)
+            tells_place: needs.contains(Needs::FUNCTION_LINES)
                 && (code.producer().row().place)(code.name()).is_some(),
         }
     }

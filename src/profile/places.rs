@@ -463,13 +463,12 @@ impl<'b> PcFramesMaker<'b, '_> {
             return None;
         }
         let code = self.session.jit.code(id);
+        let of_function = self.needs.contains(Needs::FUNCTION_LINES);
         let known = self.jit_lines.next(pc);
-        if self.needs.contains(Needs::CALLS) && !code.has_true_lines() {
-            return None;
-        }
+        let known = known.filter(|_| of_function || code.has_true_lines());
         let (file, line, column) = match known {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
-            None if !self.out.names.tells_place[id] => return None,
+            None if !of_function || !self.out.names.tells_place[id] => return None,
             None => {
                 let place = (code.producer().row().place)(code.name())?;
                 let file = String::from_utf8_lossy(&code.name()[place.file]);

@@ -252,6 +252,35 @@ fn calls_are_at_the_lines_that_make_them() {
     );
 }
 
+/// A recorded chain has where calls return to: behind one that never returns begins another function.
+#[test]
+fn callers_are_the_functions_that_call() {
+    let flags = ["-fno-align-functions", "-fno-toplevel-reorder"];
+    let Some(lab) = Lab::with("noreturn", "noreturn", &flags) else {
+        return;
+    };
+    let options = ["-e", "cpu-clock:u", "-F", "997", "-g"];
+    if lab.record("n.data", &options, &["./noreturn"]).is_none() {
+        return;
+    }
+    let folded = lab.show(&["fold", "-i"], "n.data");
+    let of = |stack: &str| folded.lines().filter(|line| line.contains(stack)).count();
+    assert_eq!(of(";main;ends;stops;burn "), 1, "{folded}");
+    assert_eq!(of("neighbour"), 0, "{folded}");
+    // perf names what lies behind the call, and so does the view that is read beside perf's.
+    let script = ["script", "-F", "ip,sym", "--no-inline", "-i"];
+    let script = lab.show(&script, "n.data");
+    assert!(script.contains(" neighbour\n"), "{script}");
+    // What signals return to was not called.
+    let interrupted = script
+        .split("\n\n")
+        .find(|stack| stack.contains(" handler\n"));
+    let interrupted = interrupted.expect("the handler was sampled");
+    if interrupted.contains(" __restore_rt\n") {
+        assert_eq!(of(";__restore_rt;handler;burn "), 1, "{folded}");
+    }
+}
+
 /// Lines of a bundle are those of its sources, with their texts.
 #[test]
 fn the_page_shows_sources() {

@@ -251,10 +251,21 @@ impl Attr {
         self.type_ == 2
     }
 
-    /// What its periods are: software events may be clocks, hardware events cycles.
+    /// Whether it is a clock that was to tick more often than it does: every 10 µs at most (`perf_swevent_start_hrtimer`,
+    /// `kernel/events/core.c`). Its samples say what was asked for.
+    #[must_use]
+    pub const fn is_clock_too_often(&self) -> bool {
+        const SHORTEST: u64 = 10_000;
+        let is_clock = matches!((self.type_, self.config), (1, 0 | 1));
+        is_clock && !self.is_freq() && 0 < self.sample_period && self.sample_period < SHORTEST
+    }
+
+    /// What its periods are: software events may be clocks, hardware events cycles. What a clock says that was asked too often is
+    /// no time.
     #[must_use]
     pub const fn unit(&self) -> Unit {
         match (self.type_, self.config) {
+            _ if self.is_clock_too_often() => Unit::Count,
             (1, 0 | 1) => Unit::Nanoseconds,
             (0, 0 | 9) => Unit::Cycles,
             _ => Unit::Count,

@@ -115,7 +115,7 @@ pub(super) fn finish<'c>(
         name_at(material, space.as_ref()?, target)
     };
     let lines = if request.lines {
-        code.lines()
+        code.true_lines()
     } else {
         Vec::new()
     };
@@ -127,7 +127,10 @@ pub(super) fn finish<'c>(
     };
     let hits = hits_by_offset(function);
     let (mut rows, mut texts) = (Vec::new(), String::new());
-    let mut sure = Certainty::default();
+    let mut sure = Certainty {
+        is_untold: request.lines && code.has_lines() && !code.has_true_lines(),
+        ..Certainty::default()
+    };
     for piece in decoded.pieces.iter() {
         let text = decoded.pieces.text(piece);
         if text == GAP {
@@ -192,7 +195,7 @@ fn samples_in(hits: &[(u64, u64)], piece: &Piece) -> u64 {
     inside.map(|hit| hit.1).sum()
 }
 
-/// How samples in WebAssembly came by their lines.
+/// How samples in JIT code came by their lines.
 #[derive(Default)]
 struct Certainty {
     /// Where lines are from, if there are any.
@@ -204,6 +207,8 @@ struct Certainty {
     /// They lead to different ones.
     near: u64,
     without: u64,
+    /// The runtime wrote lines that are not of places in the code.
+    is_untold: bool,
 }
 
 impl Certainty {
@@ -219,6 +224,9 @@ impl Certainty {
 
     /// What the head says of it; nothing where there is no source.
     fn words(&self) -> String {
+        if self.is_untold {
+            return ", lines not known".to_owned();
+        }
         let Some(source) = &self.source else {
             return String::new();
         };

@@ -95,6 +95,7 @@ fn events(stages: &Stages<'_, '_>) -> Vec<OfEvent> {
             name: event.name.clone(),
             samples: 0,
             is_sampled: !event.attr.is_tracepoint(),
+            is_too_often: event.attr.is_clock_too_often(),
         })
         .collect();
     for row in &stages.collected.rows {

@@ -204,6 +204,14 @@ fn samples(
         });
     }
     few(evidence, about, limits, out);
+    if let Some(event) = evidence.events.iter().find(|event| event.is_too_often) {
+        let text = format!(
+            "a clock ticks every 10 µs at most, and {} was asked for more often: its periods are no time",
+            event.name
+        );
+        let fixes = ["-F 997", "-c 10000 or more"];
+        out.push(finding(Level::Warn, "samples.period", text).fixed_by(fixes));
+    }
     if loss.guests > 0 {
         let all = loss.guests.saturating_add(samples);
         let text = format!(

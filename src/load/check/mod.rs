@@ -142,6 +142,8 @@ pub struct OfEvent {
     pub samples: u64,
     /// Whether they stand for what was not recorded; of tracepoints each is there.
     pub is_sampled: bool,
+    /// Whether it is a clock that was asked for more often than it ticks.
+    pub is_too_often: bool,
 }
 
 /// What the kernel could not write.

@@ -395,7 +395,20 @@ fn of_event(name: &str, samples: u64) -> OfEvent {
         name: name.to_owned(),
         samples,
         is_sampled: true,
+        is_too_often: false,
     }
+}
+
+#[test]
+fn a_clock_that_was_asked_for_too_often_tells_no_time() {
+    let mut evidence = good();
+    evidence.events[0].is_too_often = true;
+    let verdict = judge_for(&evidence, None, Limits::default());
+    let told = verdict
+        .findings
+        .iter()
+        .find(|row| row.check == "samples.period");
+    assert!(told.is_some_and(|row| row.level == Level::Warn && row.text.contains("10 µs")));
 }
 
 #[test]

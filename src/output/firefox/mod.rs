@@ -38,6 +38,7 @@ pub struct FirefoxOptions {
 pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::ADDRESSES)
     .union(Needs::LINES)
+    .union(Needs::FUNCTION_LINES)
     .union(Needs::RANGES)
     .union(Needs::SAMPLES)
     .union(Facet::Payload.needs());

@@ -153,6 +153,16 @@ impl<'a> JitCode<'_, 'a> {
             .unwrap_or_default()
     }
 
+    /// The same where they are of places in the code; see [`has_true_lines`](Self::has_true_lines).
+    #[must_use]
+    pub fn true_lines(self) -> Vec<Line<'a>> {
+        if self.has_true_lines() {
+            self.lines()
+        } else {
+            Vec::new()
+        }
+    }
+
     fn debug_info(self) -> Option<DebugInfo<'a>> {
         match self.list {
             CodeList::Dump(dump) => dump.lines(self.number),

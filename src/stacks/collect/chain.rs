@@ -28,7 +28,7 @@ pub(super) struct ChainBuilder<'a> {
     max_frames: usize,
     /// Whether frames that are missing within stacks are marked there.
     marks_gaps: bool,
-    /// Whether recorded callers are shown where they call.
+    /// Whether recorded callers are where their calls are, and not where these return to.
     at_calls: bool,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
@@ -56,8 +56,7 @@ impl<'a> ChainBuilder<'a> {
     pub(super) fn new(
         unwinder: Unwinder<'a>,
         max_frames: usize,
-        marks_gaps: bool,
-        at_calls: bool,
+        (marks_gaps, at_calls): (bool, bool),
     ) -> Self {
         Self {
             unwinder,
@@ -389,9 +388,13 @@ impl ChainReading<'_, '_, '_> {
             self.leaf.get_or_insert(Avma(word));
         }
         if self.mode != CpuMode::User || !self.kernel_only {
-            let is_call = self.at_calls && !self.is_first;
-            let at = word.saturating_sub(u64::from(is_call));
-            out.push(self.space, self.mode, Avma(at));
+            let (space, mode, at) = (self.space, self.mode, Avma(word));
+            let id = if self.is_first || !self.at_calls {
+                out.addresses.at(space, mode, at)
+            } else {
+                out.addresses.call_before(space, mode, at)
+            };
+            out.ids.push(id);
         }
         self.is_first = false;
         true

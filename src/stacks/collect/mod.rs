@@ -101,7 +101,8 @@ crate::ids::numbers! {
 /// A distinct code address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Pc {
-    /// Where it was in the process (a return address less one for unwound callers).
+    /// Where it was in the process; of callers the last byte of the call, one less than what it returns to. With
+    /// [`Needs::RETURNS`](crate::needs::Needs::RETURNS) callers of recorded chains are what was recorded.
     pub at: Avma,
     /// What it belongs to.
     pub target: Target,
@@ -109,6 +110,18 @@ pub struct Pc {
     pub address: u64,
     /// Mode in which it ran.
     pub mode: CpuMode,
+    /// Whether it is of a recorded chain, which has one more: what the call returns to, if it is one.
+    pub returns: bool,
+}
+
+impl Pc {
+    /// Takes it as it was recorded: it is no place that a call returns to.
+    pub(crate) fn take_as_recorded(&mut self) {
+        if std::mem::take(&mut self.returns) {
+            self.at.0 += 1;
+            self.address += 1;
+        }
+    }
 }
 
 /// A row: samples that are equal in everything that the view keeps apart.

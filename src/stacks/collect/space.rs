@@ -88,6 +88,16 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         self.session.dsos.trouble(dso)
     }
 
+    /// Whether it is a file or the kernel's, and not memory in which code is made.
+    #[must_use]
+    pub fn is_of_file(&self, dso: DsoId) -> bool {
+        use DsoKind::{Anonymous, JitDump, Special};
+        !matches!(
+            self.session.dsos.get(dso).kind,
+            Anonymous | JitDump | Special
+        )
+    }
+
     /// The state of the kernel's mappings at the sample's time.
     #[must_use]
     pub fn kernel_state(&self) -> usize {

@@ -26,7 +26,7 @@ pub(super) struct Addresses {
     pcs: IndexVec<PcId, Pc>,
     by_pc: ItemIndex<PcId>,
     /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
-    kernel: FxHashMap<u64, PcId>,
+    kernel: FxHashMap<(u64, bool), PcId>,
     kernel_state: usize,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
@@ -49,18 +49,53 @@ impl Addresses {
 
     /// The address `at` of a sample's process, or of the kernel.
     pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
+        self.known_or(space, mode, (at, false), || located(space, mode, at))
+    }
+
+    /// The call that returns to `at`, as a recorded chain has it.
+    ///
+    /// Behind a call may be another line, what is inlined no more, or, if it never returns, another function.
+    pub(super) fn call_before(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
+        self.known_or(space, mode, (at, true), || {
+            let before = located(space, mode, Avma(at.0.wrapping_sub(1)));
+            let is_call = match before.target {
+                Target::Dso(dso) if space.is_of_file(dso) => true,
+                Target::Nowhere => false,
+                // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
+                _ => {
+                    let behind = located(space, mode, at);
+                    !matches!(behind.target, Target::Jit(..)) || behind.address > 0
+                }
+            };
+            if !is_call {
+                return located(space, mode, at);
+            }
+            Pc {
+                returns: true,
+                ..before
+            }
+        })
+    }
+
+    fn known_or(
+        &mut self,
+        space: &SpaceAt<'_, '_>,
+        mode: CpuMode,
+        (at, returns): (Avma, bool),
+        make: impl FnOnce() -> Pc,
+    ) -> PcId {
         if mode != CpuMode::Kernel {
-            return self.intern(located(space, mode, at));
+            return self.intern(make());
         }
         if space.kernel_state() != self.kernel_state {
             self.kernel_state = space.kernel_state();
             self.kernel.clear();
         }
-        if let Some(&id) = self.kernel.get(&at.0) {
+        if let Some(&id) = self.kernel.get(&(at.0, returns)) {
             return id;
         }
-        let id = self.intern(located(space, mode, at));
-        self.kernel.insert(at.0, id);
+        let id = self.intern(make());
+        self.kernel.insert((at.0, returns), id);
         id
     }
 
@@ -71,6 +106,7 @@ impl Addresses {
             target: Target::Label(label),
             address: u64::from(label.0),
             mode: CpuMode::User,
+            returns: false,
         })
     }
 
@@ -104,6 +140,7 @@ fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
         target: located.target,
         address: located.address,
         mode,
+        returns: false,
     }
 }
 
@@ -311,6 +348,7 @@ mod tests {
             target: Target::Nowhere,
             address: at,
             mode: CpuMode::User,
+            returns: false,
         }
     }
 

@@ -246,8 +246,10 @@ impl<'s, 'a> Worker<'s, 'a> {
             chains: ChainBuilder::new(
                 unwinder,
                 shared.options.max_frames,
-                shared.needs.contains(Needs::MARKS),
-                shared.needs.contains(Needs::CALLS),
+                (
+                    shared.needs.contains(Needs::MARKS),
+                    !shared.needs.contains(Needs::RETURNS),
+                ),
             ),
             table: Table::new(shared.needs),
             ids: Vec::new(),

@@ -199,6 +199,7 @@ impl Collected {
                 target: Target::Nowhere,
                 address: u64::MAX,
                 mode: CpuMode::Unknown,
+                returns: false,
             })
         })
     }
@@ -222,6 +223,7 @@ mod tests {
             target: Target::Nowhere,
             address: at,
             mode: CpuMode::User,
+            returns: false,
         });
         Collected {
             pcs: pcs.collect(),

@@ -78,6 +78,7 @@ impl Samples {
                 target: Target::Nowhere,
                 address: at,
                 mode: CpuMode::User,
+                returns: false,
             })
             .collect();
         let mut index = Index::new(self.paths.clone(), IndexSlice::new(&pcs));

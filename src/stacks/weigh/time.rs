@@ -25,6 +25,8 @@ use crate::unit::Unit;
 
 /// The tracepoint.
 const SWITCH: &str = "sched:sched_switch";
+/// How long a thread ran, told when it goes and at times in between.
+const RUNTIME: &str = "sched:sched_stat_runtime";
 
 /// `--weight offcpu`, `blocked` and `runnable`.
 pub(super) fn waits(
@@ -261,11 +263,25 @@ fn cpu_of(sample: &SampleRef) -> Option<u32> {
 
 /// Reads the payloads of switches and pairs them.
 fn paired(source: Source<'_, '_>, samples: &Samples, is_switch: &[bool]) -> Lives {
-    let tracepoints = &source.recording.tracepoints;
+    let recording = source.recording;
+    let tracepoints = &recording.tracepoints;
     let states: Mutex<FxHashMap<i128, Option<RunState>>> = Mutex::default();
-    let fields = source.read(samples.all.as_raw_slice(), is_switch, |event, sample| {
+    let runtimes = which(recording, |event| is_tracepoint(event, RUNTIME));
+    let is_read: Vec<bool> = is_switch
+        .iter()
+        .zip(&runtimes)
+        .map(|(a, b)| *a || *b)
+        .collect();
+    let fields = source.read(samples.all.as_raw_slice(), &is_read, |event, sample| {
         let (id, raw) = (event.attr.config, sample.raw?);
         let number = |name: &str| tracepoints.field(id, name)?.number(raw);
+        if is_tracepoint(event, RUNTIME) {
+            let ran = u64::try_from(number("runtime")?).ok()?;
+            return Some(SwitchFields {
+                ran,
+                ..SwitchFields::default()
+            });
+        }
         let state = number("prev_state")?;
         let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         let state = *states.entry(state).or_insert_with(|| {
@@ -277,6 +293,7 @@ fn paired(source: Source<'_, '_>, samples: &Samples, is_switch: &[bool]) -> Live
             prev: pid("prev_pid")?,
             next: pid("next_pid")?,
             state,
+            ran: 0,
         })
     });
     let tids = tids(source.session);

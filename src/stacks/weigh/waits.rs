@@ -17,7 +17,7 @@ use crate::session::{SampleId, SampleRef};
 
 use super::timeline::{Pids, Step, Story};
 
-/// What a payload of `sched:sched_switch` says.
+/// What a payload of `sched:sched_switch` or `sched:sched_stat_runtime` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct SwitchFields {
     /// The thread that goes, as the payload calls it.
@@ -26,6 +26,8 @@ pub(super) struct SwitchFields {
     pub(super) next: u32,
     /// Why it goes; `None` for threads that end.
     pub(super) state: Option<RunState>,
+    /// How long the thread ran until the sample, in ns; of `sched:sched_stat_runtime`, which comes behind what it tells of.
+    pub(super) ran: u64,
 }
 
 /// How an interval ended.
@@ -159,7 +161,10 @@ pub(super) fn pair(
             Step::Sample(number, sample) if is_switch[sample.event.index()] => {
                 pairing.switch(number, sample, fields[number]);
             }
-            Step::Sample(_, sample) => pairing.runs(sample.thread, sample.time.0),
+            Step::Sample(number, sample) => {
+                let time = sample.time.0;
+                pairing.runs(sample.thread, time, time.saturating_sub(fields[number].ran));
+            }
         }
     }
     pairing.finish()
@@ -281,9 +286,9 @@ impl Pairing<'_> {
             }
             Moment::Out { preempted } => self.goes(mark, preempted),
             Moment::Born { .. } => self.born(mark),
-            Moment::Ran | Moment::Exec(_) => self.runs(thread, time),
+            Moment::Ran | Moment::Exec(_) => self.runs(thread, time, time),
             Moment::Exit => {
-                self.runs(thread, time);
+                self.runs(thread, time, time);
                 self.life(thread).is_over = true;
             }
         }
@@ -322,13 +327,13 @@ impl Pairing<'_> {
         self.life(thread).running.get_or_insert(time);
     }
 
-    /// A thread does something: it is on a processor.
-    fn runs(&mut self, thread: ThreadId, time: u64) {
+    /// A thread does something: it is on a processor, as it was since a time that may be told.
+    fn runs(&mut self, thread: ThreadId, time: u64, since: u64) {
         self.see(thread, time);
         self.life(thread).coming = None;
-        self.end_waiting(thread, time, Evidence::Late);
+        self.end_waiting(thread, since, Evidence::Late);
         if !self.life(thread).is_over {
-            self.life(thread).running.get_or_insert(time);
+            self.life(thread).running.get_or_insert(since);
         }
     }
 
@@ -468,6 +473,7 @@ mod tests {
                 prev: if thread == 0 { 0 } else { 10 + thread },
                 next,
                 state,
+                ran: 0,
             };
             self.sample(SWITCH, thread, time, fields);
         }
@@ -500,6 +506,22 @@ mod tests {
     }
 
     const BLOCKED: Option<RunState> = Some(RunState::Blocked);
+
+    #[test]
+    fn how_long_a_thread_ran_tells_when_it_began() {
+        let mut tale = Tale::default();
+        tale.switch(1, 10, BLOCKED, 0);
+        let ran = |ran| SwitchFields {
+            ran,
+            ..SwitchFields::default()
+        };
+        tale.sample(CLOCK, 1, 50, ran(20));
+        tale.switch(1, 60, BLOCKED, 0);
+        // Longer than since it went: it had not come back before it went.
+        tale.sample(CLOCK, 1, 70, ran(100));
+        let (late, lives) = (Evidence::Late, tale.pair());
+        assert_eq!(told(&lives), [(1, 10, 30, late), (1, 60, 60, late)]);
+    }
 
     #[test]
     fn a_turn_begins_at_its_record_and_not_where_it_was_announced() {

@@ -23,7 +23,8 @@ impl ReportOptions {
         let has_lines = has_key(ChainKey::Address) || has_key(ChainKey::Srcline);
         // Rows show the address of their first sample with -v, and data symbols always do.
         let has_addresses = has_key(ChainKey::Address) || self.layout.verbose > 0;
-        let own = Needs::STACKS.only_if(has_chains)
+        // Callers are those of perf.
+        let own = (Needs::STACKS | Needs::RETURNS).only_if(has_chains)
             | Needs::MOMENTS.only_if(has_moments)
             | Facet::Parallelism.needs().only_if(has_levels)
             | Needs::LINES.only_if(has_lines)
