@@ -438,7 +438,7 @@ mod recording {
     /// Several runs, by turns with those of a base if there is one.
     fn several(args: &RecordArgs) -> Result<ExitCode, Failure> {
         let request = request(args)?;
-        let prepared = run::prepare(request, args.dry_run)?;
+        let mut prepared = run::prepare(request, args.dry_run)?;
         let new = prepared.request.target.clone();
         let base = args
             .base

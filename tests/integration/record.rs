@@ -883,3 +883,40 @@ fn an_agent_is_loaded_and_its_folders_go() {
     assert_eq!(code, Some(125), "{err}");
     assert!(err.contains("no.so: no such file"), "{err}");
 }
+
+/// Whoever makes a folder first has it: none is shared, be it by the clock's name or by the same word.
+#[test]
+fn recordings_of_one_moment_have_folders_of_their_own() {
+    let Some(lab) = lab("moment") else { return };
+    let at_once = |words: &[&str]| {
+        let start = || {
+            let mut command = record(&lab, words);
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("it can be run")
+        };
+        let children: Vec<Child> = (0..4).map(|_| start()).collect();
+        let ends = children.into_iter().map(|child| {
+            let done = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            (done.status.code(), said)
+        });
+        ends.collect::<Vec<_>>()
+    };
+    for (code, said) in at_once(&["-q", "--", "sh", "-c", "exit 7"]) {
+        assert_eq!(code, Some(7), "{said}");
+    }
+    let folders = names(&lab.path("."));
+    assert_eq!(folders.len(), 4, "{folders:?}");
+    for folder in &folders {
+        assert_eq!(story(&lab.path(folder))["status"], 7, "{folder}");
+        assert!(lab.path(folder).join("perf.data").exists(), "{folder}");
+    }
+    let ends = at_once(&["-q", "-o", "out", "--", "sh", "-c", "sleep 0.5; exit 7"]);
+    let won = ends.iter().filter(|(code, _)| *code == Some(7)).count();
+    let lost = ends.iter().filter(|(code, said)| {
+        let is_told = said.contains("somebody records into") || said.contains("has a recording");
+        *code == Some(125) && is_told
+    });
+    assert_eq!((won, lost.count()), (1, 3), "{ends:?}");
+    assert_eq!(story(&lab.path("out"))["status"], 7);
+}

@@ -35,6 +35,8 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Whether it was not there before.
     is_new: bool,
+    /// What perf says, once this folder is ours.
+    log: Option<File>,
 }
 
 /// Where a recording of this will lie, absolute.
@@ -141,7 +143,30 @@ impl Folder {
             _ => Ok(Self {
                 path: path.to_owned(),
                 is_new,
+                log: None,
             }),
+        }
+    }
+
+    /// Whether it was not there before.
+    pub(super) const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Makes sure that nobody else records into it: the file for what perf says is ours alone.
+    pub(super) fn claim(&mut self) -> Result<(), Failure> {
+        match new_file(&self.path.join(LOG)) {
+            Ok(log) => {
+                self.log = Some(log);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Failure::of(Trouble::new(
+                    format!("somebody records into {} already", self.path.display()),
+                    ["-o DIR names another folder"],
+                )))
+            }
+            Err(error) => Err(Failure::new(format!("{}: {error}", self.path.display()))),
         }
     }
 
@@ -160,9 +185,10 @@ impl Folder {
         free_space(&self.path).is_some_and(|free| free < LEAST)
     }
 
-    /// A file for what perf says.
+    /// The file for what perf says.
     pub(super) fn log(&self) -> io::Result<File> {
-        new_file(&self.path.join(LOG))
+        let log = self.log.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        log.try_clone()
     }
 
     /// What it said, on one line.

@@ -110,6 +110,8 @@ pub struct Prepared {
     pub environment: Environment,
     /// Where it will lie.
     pub folder: PathBuf,
+    /// Whether that is the user's word, or within what is.
+    is_placed: bool,
     /// What cannot be had.
     pub notes: Vec<Note>,
     /// Probes, until the last run is over.
@@ -227,15 +229,15 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         tried(&perf, wanted, &request.target, &facts)?
     };
     notes.extend(told);
-    let mut environment = Environment::default();
+    let mut environment = planned(&request, &facts, &folder);
+    notes.append(&mut environment.notes);
     if let Target::Command(command) = &request.target {
-        let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        environment = environment::plan(&given, &request.choice, &facts, &folder);
-        notes.append(&mut environment.notes);
         notes.extend(words::notes(command));
     }
     notes.extend(folder::little_space(&folder));
+    let is_placed = request.folder.is_some();
     Ok(Prepared {
+        is_placed,
         request,
         perf,
         facts,
@@ -245,6 +247,15 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         notes,
         probes,
     })
+}
+
+/// What the environment of a command gets.
+fn planned(request: &Request, facts: &Facts, folder: &Path) -> Environment {
+    if !matches!(request.target, Target::Command(_)) {
+        return Environment::default();
+    }
+    let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    environment::plan(&given, &request.choice, facts, folder)
 }
 
 /// Asks that there is such a program.
@@ -277,7 +288,7 @@ fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When perf does not start after all; nothing is left of it then, and the command was not started.
-pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
+pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     let interrupted = prepared
         .probes
         .as_ref()
@@ -289,7 +300,9 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
         });
     }
     let began = SystemTime::now();
-    let mut folder = Folder::make(&prepared.folder)?;
+    let mut folder = prepared.take_folder()?;
+    // Where that fails, what lies in it is somebody else's, and stays.
+    folder.claim()?;
     let keeper = Keeper::start(&prepared.request.target);
     let outcome = folder
         .add_files(&prepared.environment.files)
@@ -299,6 +312,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     let ended = match outcome {
         Ok(ended) => ended,
         Err(failure) => {
+            folder.remove_files(&prepared.environment.files);
             folder.remove();
             return Err(failure);
         }
@@ -703,30 +717,45 @@ impl Prepared {
     #[must_use]
     pub fn run_in(&self, target: Target, folder: &Path) -> Self {
         let folder = self.folder.join(folder);
-        let mut environment = Environment::default();
-        if matches!(target, Target::Command(_)) {
-            let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-            environment = environment::plan(&given, &self.request.choice, &self.facts, &folder);
-        }
+        let request = Request {
+            target,
+            ..self.request.clone()
+        };
+        let mut environment = planned(&request, &self.facts, &folder);
         environment.notes.clear();
         Self {
-            request: Request {
-                target,
-                ..self.request.clone()
-            },
+            request,
             environment,
             folder,
+            is_placed: true,
             notes: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// Makes the folder: a new one, unless the user named it. Who makes it first has it.
+    fn take_folder(&mut self) -> Result<Folder, Failure> {
+        const TRIES: usize = 100;
+        for _ in 0..TRIES {
+            let folder = Folder::make(&self.folder)?;
+            if folder.is_new() || self.is_placed {
+                return Ok(folder);
+            }
+            self.folder = folder::fresh(&self.facts.here, &self.request.target.label());
+            self.environment = planned(&self.request, &self.facts, &self.folder);
+        }
+        Err(Failure::new(format!(
+            "{}: others take each name",
+            self.folder.display()
+        )))
     }
 
     /// Makes the folder and those in it.
     ///
     /// # Errors
     /// When that cannot be done.
-    pub fn make_folders(&self, inside: &[&str]) -> Result<(), Failure> {
-        Folder::make(&self.folder)?;
+    pub fn make_folders(&mut self, inside: &[&str]) -> Result<(), Failure> {
+        self.take_folder()?;
         for name in inside {
             Folder::make(&self.folder.join(name))?;
         }
