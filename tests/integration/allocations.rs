@@ -154,7 +154,7 @@ fn child_of(process: u32, name: &str) -> Option<u32> {
     let mut pids = lists.iter().flat_map(|list| list.split_whitespace());
     let is_it = |pid: &&str| {
         let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        comm.trim() == name
+        comm.starts_with(name)
     };
     pids.find(is_it)?.parse().ok()
 }

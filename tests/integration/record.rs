@@ -920,3 +920,62 @@ fn recordings_of_one_moment_have_folders_of_their_own() {
     assert_eq!((won, lost.count()), (1, 3), "{ends:?}");
     assert_eq!(story(&lab.path("out"))["status"], 7);
 }
+
+/// A terminal sends ^C to all of the group in front: the command gets it once, cleans up, and the report follows.
+#[test]
+fn in_a_terminal_the_command_is_interrupted_once() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{Read, Write};
+    // It ends with 41 and the number of signals.
+    let text = SERVER
+        .replace("stop = 1;", "stop++;")
+        .replace("exit(42)", "exit(41 + stop)");
+    let Some(lab) = built("terminal", "server", &text) else {
+        return;
+    };
+    if program("setsid").is_none() {
+        skip("setsid", "there is none");
+        return;
+    }
+    give_interrupts();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("ours");
+    unlockpt(&terminal).expect("open");
+    let name = ptsname(&terminal, Vec::new()).expect("it has a name");
+    let side = || {
+        let path = Path::new(name.to_str().expect("plain"));
+        fs::File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .expect("opened")
+    };
+    let mut terminal = fs::File::from(terminal);
+    let mut out = terminal.try_clone().expect("once more");
+    let screen = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let mut part = [0; 4096];
+        // It fails when nobody is at the other side any more.
+        while let Ok(count) = out.read(&mut part) {
+            said.extend(&part[..count]);
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let mut command = Command::new("setsid");
+    command.arg("-c").arg(env!("CARGO_BIN_EXE_pjit"));
+    command.args(["record", "-o", "out", "--", "./server"]);
+    command
+        .current_dir(lab.path("."))
+        .env("HOME", "/nonexistent");
+    command.stdin(side()).stdout(side()).stderr(side());
+    let mut child = command.spawn().expect("it can be run");
+    // The command holds copies of the other side.
+    drop(command);
+    wait_for("the server is ready", || lab.path("ready").exists());
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.write_all(b"\x03").expect("typed");
+    assert_eq!(child.wait().expect("it ends").code(), Some(42));
+    let said = screen.join().expect("it ends");
+    assert!(said.contains("next: pjit flamegraph out"), "{said}");
+    assert!(samples_of(&lab, "out", "clean_up") > 20, "{said}");
+}
