@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use pjit::ask::AskError;
 use pjit::cli::Context;
 use pjit::cli::input::Environment;
 use pjit::cli::target::Refused;
 use pjit::diagnostics::{Diagnostics, Level};
-use pjit::output::text::harmless;
 
 fn main() -> ExitCode {
     let args = pjit::cli::with_thread_counts(std::env::args_os());
@@ -35,11 +35,10 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "pjit: {}",
-                harmless(&in_one_line(&error))
-            );
+            let mut causes = error.chain();
+            let hint = causes.find_map(|cause| cause.downcast_ref::<AskError>()?.hint());
+            let lines = pjit::cli::said("error", &in_one_line(&error), hint);
+            let _ = std::io::stderr().write_all(lines.as_bytes());
             // What is refused was asked for wrongly.
             ExitCode::from(if error.is::<Refused>() { 2 } else { 1 })
         }
@@ -62,12 +61,11 @@ fn in_one_line(error: &anyhow::Error) -> String {
 fn say(diag: &Diagnostics) {
     let mut err = std::io::stderr().lock();
     for (level, line) in diag.take() {
-        let line = harmless(&line);
-        let mark = match level {
-            Level::Warning => "warning: ",
-            Level::Note => "",
+        let level = match level {
+            Level::Warning => "warning",
+            Level::Note => "note",
         };
-        let _ = writeln!(err, "pjit: {mark}{line}");
+        let _ = err.write_all(pjit::cli::said(level, &line, None).as_bytes());
     }
 }
 

@@ -37,7 +37,7 @@ impl Question for Annotate {
     type Answer = Annotated;
 
     fn needs(&self) -> Needs {
-        assembly::NEEDS
+        assembly::NEEDS | self.selection.needs()
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Annotated, AskError> {

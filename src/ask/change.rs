@@ -124,9 +124,11 @@ impl Sides<'_> {
             caption.say(&program.text());
         }
         let runs = [new.len(), base.len()];
-        let names = names_in_new(&base_runs, &new_runs);
+        let [names, of_new] = names_in_new(&base_runs, &new_runs);
         base.iter_mut()
             .for_each(|paths| flame::rename_functions(paths, &names));
+        new.iter_mut()
+            .for_each(|paths| flame::rename_functions(paths, &of_new));
         let both = flame::join([new, base], event, threads);
         let is_amount = new_runs[0].facts.is_amount();
         let factor = match comparison.factor {

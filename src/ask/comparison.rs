@@ -44,7 +44,7 @@ impl Question for Comparing {
     type Answer = Compared;
 
     fn needs(&self) -> Needs {
-        questions::NEEDS
+        questions::NEEDS | Needs::PLACES.only_if(self.method.by.is_of_functions())
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Compared, AskError> {

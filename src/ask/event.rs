@@ -24,7 +24,7 @@ pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<Eve
     let at = found.ok_or_else(|| {
         let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
         let names = names.join(", ");
-        AskError::Absent(format!("no event '{wanted}' in {path}; it has {names}"))
+        AskError::Absent(format!("{path}: no event '{wanted}': it has {names}"))
     })?;
     require(profile[at].samples > 0, || {
         format!("{path}: no samples of {wanted}")

@@ -83,7 +83,8 @@ impl Question for Flamegraph {
     type Answer = Picture;
 
     fn needs(&self) -> Needs {
-        flame::NEEDS | Needs::CODE.only_if(self.code.is_some())
+        let is_compared = !self.base.is_empty();
+        flame::NEEDS | Needs::CODE.only_if(self.code.is_some()) | Needs::PLACES.only_if(is_compared)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Picture, AskError> {

@@ -16,7 +16,6 @@ use crate::output::diff::{self, Diff};
 use crate::output::gate::{self, Gate};
 use crate::output::json::Common;
 use crate::output::within::within;
-use crate::questions;
 use crate::questions::budget::Budget;
 use crate::questions::compare::{Comparison, compare};
 use crate::questions::gate::{Grade, Line, Outcome, Rule, judge};
@@ -51,7 +50,7 @@ impl Question for Gating {
     type Answer = Gated;
 
     fn needs(&self) -> Needs {
-        questions::NEEDS
+        self.of.needs()
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Gated, AskError> {

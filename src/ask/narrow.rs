@@ -34,7 +34,7 @@ pub(super) fn narrow(
         let has_samples = profile.events.iter().any(|event| event.samples > 0);
         require(has_samples, || {
             let path = &profile.recording.path;
-            format!("{path}: all samples are of the idle task (--idle keeps them)")
+            format!("{path}: all samples are of idle processors: --idle keeps them")
         })?;
     }
     let event = shown_event(profile, event)?;
@@ -44,7 +44,7 @@ pub(super) fn narrow(
         let (path, name) = (&profile.recording.path, &summary.name);
         match filters.texts().join(" ") {
             given if given.is_empty() => format!("{path}: all samples of {name} are of guests"),
-            given => format!("{path}: no sample of {name} is left by {given}"),
+            given => format!("{path}: {given} leaves no sample of {name}"),
         }
     })?;
     Ok(Narrowed {
@@ -71,7 +71,7 @@ pub(super) fn filter(
     let is_any_left = kept.iter().any(|kept| kept.after.samples > 0);
     require(is_any_left, || {
         let path = &profile.recording.path;
-        format!("{path}: no sample is left by {options}")
+        format!("{path}: {options} leaves no sample")
     })?;
     let line = |Kept { before, after }: &Kept| {
         let share = 100.0 * after.period as f64 / before.period.max(1) as f64;

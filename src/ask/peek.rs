@@ -115,7 +115,7 @@ pub(super) fn named(
     require(!found.is_empty(), || {
         let path = &profile.recording.path;
         let near = nearest(word, functions, tally, labels);
-        format!("{path}: no function '{word}'{near}")
+        format!("{path}: no function matches '{word}'{near}")
     })?;
     Ok(found)
 }
@@ -129,7 +129,7 @@ fn nearest(name: &str, functions: &Functions, tally: &Tally, labels: &[String]) 
     });
     match near(name, names.filter(|one| one.weight > 0)).as_slice() {
         [] => String::new(),
-        near => format!("; nearest: {}", near.join(", ")),
+        near => format!("; similar: {}", near.join(", ")),
     }
 }
 

@@ -29,6 +29,45 @@ pub enum AskError {
     /// A folder has no recordings.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// One of these, and what to type instead.
+    #[error("{error}")]
+    Advised {
+        /// What went wrong.
+        error: Box<AskError>,
+        /// A command, or a place to look.
+        hint: String,
+    },
+}
+
+impl AskError {
+    /// The same with what to type instead.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self::Advised {
+            error: Box::new(self),
+            hint: hint.into(),
+        }
+    }
+
+    /// What to type instead, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Advised { hint, .. } => Some(hint),
+            Self::Load(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// Whether the request makes no sense, whatever the recording holds.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        match self {
+            Self::Request(_) => true,
+            Self::Advised { error, .. } => error.is_request(),
+            _ => false,
+        }
+    }
 }
 
 /// A recording without samples is an error: whoever reads the output of a success would take it for a result.
@@ -41,7 +80,9 @@ pub fn require_samples(profile: &Profile) -> Result<(), AskError> {
     }
     let (recording, path) = (&profile.recording, &profile.recording.path);
     let text = match recording.trace {
-        _ if recording.holds_totals => format!("{path}: holds totals, not samples: pjit stat"),
+        _ if recording.holds_totals => {
+            format!("{path}: totals, not samples: pjit stat prints them")
+        }
         Some(trace) => format!(
             "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
             trace.name(),

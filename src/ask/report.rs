@@ -4,9 +4,7 @@ use super::{AskError, Question, Request, filter, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadError};
 use crate::needs::Needs;
-use crate::perfdata::NoField;
 use crate::profile::{Facet, Profile};
-use crate::report::keys::known_keys;
 use crate::report::options::ReportOptions;
 use crate::report::{self, ReportError};
 
@@ -48,7 +46,9 @@ impl Question for Report {
         load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
         let loaded = load::load(&load, diag);
         let mut profile = loaded.map_err(|error| match error {
-            LoadError::Field(error) => AskError::Request(no_key(&error)),
+            LoadError::Field(error) => {
+                AskError::Request(format!("--sort: {error}")).with_hint("pjit help keys")
+            }
             error => error.into(),
         })?;
         require_samples(&profile)?;
@@ -66,12 +66,6 @@ impl Reported {
     pub fn build(&self) -> Result<report::Report<'_>, ReportError> {
         report::build(&self.profile, &self.options)
     }
-}
-
-/// What is said of a word of `--sort` that is neither a key nor a field.
-fn no_key(error: &NoField) -> String {
-    let keys = known_keys().join(" ");
-    format!("unknown --sort key: {error}; keys: {keys}")
 }
 
 #[cfg(test)]

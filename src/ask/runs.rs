@@ -164,7 +164,7 @@ impl Listener for Missing {
 
     fn hear(&mut self, teller: Teller<'_>, name: &str) {
         match teller {
-            Teller::File(path) => self.in_file(path, name),
+            Teller::File(path, parameters) => self.in_file(path, name, parameters),
             Teller::Jit(producer) => self.in_dump(producer, name),
         }
     }

@@ -189,7 +189,7 @@ impl Metric {
         for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
             let metrics = Self::parse(word).ok_or_else(|| {
                 format!(
-                    "unknown metric `{word}`: there are {} and EVENT/EVENT",
+                    "has no rate '{word}': one of {}, or EVENT/EVENT",
                     Self::keys()
                 )
             })?;

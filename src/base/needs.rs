@@ -58,6 +58,9 @@ bitflags::bitflags! {
         /// Where the line of an address is not known, that of its function serves: for views that show where functions are, and
         /// not what lines weigh.
         const FUNCTION_LINES = 1 << 23;
+        /// Parameters and places of all functions, not of those alone that share a name: comparisons want what tells a function
+        /// from others that only the other side has.
+        const PLACES = 1 << 24;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

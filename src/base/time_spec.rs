@@ -32,8 +32,7 @@ impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no time range: write START,STOP in seconds, +START,+STOP in seconds since the first sample, 10%/2, \
-             10%-20%, or a list of shares",
+            "--time takes START,STOP in seconds, +1,+2 from the first sample, 10%/2 or 10%-20%, not '{}'",
             self.0
         )
     }
@@ -180,7 +179,11 @@ pub fn parse_quantum(text: &str) -> Result<u64, String> {
         "ms" | "" => 1_000_000,
         "us" => 1_000,
         "ns" => 1,
-        _ => return Err(format!("unknown unit `{unit}`: write s, ms, us or ns")),
+        _ => {
+            return Err(format!(
+                "takes a time in s, ms, us or ns, without the unit '{unit}'"
+            ));
+        }
     };
     let number = number
         .parse::<u64>()
@@ -188,7 +191,7 @@ pub fn parse_quantum(text: &str) -> Result<u64, String> {
         .and_then(|number| number.checked_mul(scale));
     number
         .filter(|quantum| *quantum > 0)
-        .ok_or_else(|| format!("`{text}` is no time"))
+        .ok_or_else(|| "takes a time such as 10ms".to_owned())
 }
 
 /// CPUs of a list such as `0-2,5`.
@@ -207,7 +210,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
             .zip(last.trim().parse::<u32>().ok());
         let (first, last) = range
             .filter(|(first, last)| first <= last && *last < 1 << 20)
-            .ok_or_else(|| format!("`{part}` is no CPU and no range of CPUs"))?;
+            .ok_or_else(|| format!("-C takes numbers of processors such as 0-2,5, not '{part}'"))?;
         cpus.extend(first..=last);
     }
     Ok(cpus)

@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use crate::ask::{Annotate, Request};
@@ -22,24 +21,52 @@ use crate::output::text::harmless;
 use super::filters::{StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
+use super::page::Page;
 use super::report::When;
 use super::terminal::{Output, colored};
 use super::verb::{Context, Verb, answered, leave, no_color, wrong_usage};
 use crate::time_spec::{TimeSpec, parse_cpus};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit annotate spin", "one function"),
+        ("pjit annotate", "all functions, heaviest first"),
+        (
+            "pjit annotate -l --percent-limit 5",
+            "with a summary by line",
+        ),
+        (
+            "pjit annotate -s hot::spin --source-root ~/src/hot --asm-raw",
+            "",
+        ),
+        (
+            "pjit annotate parse --hide '^mem'",
+            "what memcpy costs at its calls",
+        ),
+        (
+            "pjit annotate --focus handle_request",
+            "only below that function",
+        ),
+    ],
+    short: &[
+        "symbol",
+        "print-line",
+        "percent-limit",
+        "no-source",
+        "asm-raw",
+        "disassembler-style",
+        "merge-versions",
+        "source-root",
+        "vmlinux",
+        "dsos",
+    ],
+    notes: "Exit status: 0, 1 if pjit cannot show what you asked for, 2 for wrong arguments.",
+};
+
 /// Arguments of `pjit annotate`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit annotate                            every function with samples, heaviest first
-  pjit annotate spin -i perf.data          one function
-  pjit annotate -l --percent-limit 5       with a summary by source line
-  pjit annotate -s hot::spin --source-root ~/src/hot --asm-raw
-  pjit annotate parse --hide ^mem          what parse pays for memcpy and its like stands at its calls
-  pjit annotate --focus handle_request     only what ran below that function
-
-Exit status: 0, 1 if what was asked for cannot be shown, 2 for wrong arguments.")]
 pub struct AnnotateArgs {
-    /// Only this function: its name as in report, or the beginning of only one name
+    /// Only this function, by its name or the beginning of one name
     #[arg(value_name = "SYMBOL")]
     positional: Option<String>,
 
@@ -83,7 +110,7 @@ struct WhatArgs {
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_filter: Option<String>,
 
-    /// Only functions of these files
+    /// Only functions of these programs and libraries
     #[arg(
         short = 'd',
         long = "dsos",
@@ -92,23 +119,23 @@ struct WhatArgs {
     )]
     dsos: Vec<String>,
 
-    /// Only samples of these CPUs, e.g. 0-2,5
+    /// Only these CPUs, such as 0-2,5
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
 
-    /// Only samples of this time: START,STOP in seconds; +1,+2 since the first sample; 10%/2; 10%-20%
+    /// Only this time: START,STOP; +1,+2 from the start; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     time: Option<String>,
 
-    /// Leave out functions below so many per cent
+    /// Leave out functions below this share
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
     percent_limit: f64,
 
-    /// Versions of a JIT function one behind the other, with a table of them in front
+    /// Show versions of a JIT function together, with a table of them
     #[arg(long = "merge-versions")]
     merge_versions: bool,
 
-    /// Say nothing of functions whose code is not at hand
+    /// Leave out functions whose code is missing
     #[arg(long = "skip-missing")]
     skip_missing: bool,
 }
@@ -116,39 +143,39 @@ struct WhatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Layout")]
 struct LayoutArgs {
-    /// What percentages are of: local-period, local-hits, global-period, global-hits
+    /// Percentages of local-period, local-hits, global-period, ...
     #[arg(long = "percent-type", value_name = "TYPE", value_parser = percent_type, default_value = "local-period")]
     percent_type: PercentType,
 
-    /// Numbers of samples instead of percentages
+    /// Show numbers of samples instead of percentages
     #[arg(short = 'n', long = "show-nr-samples")]
     show_nr_samples: bool,
 
-    /// Periods instead of percentages
+    /// Show periods instead of percentages
     #[arg(long = "show-total-period", conflicts_with = "show_nr_samples")]
     show_total_period: bool,
 
-    /// All events side by side
+    /// Show all events side by side
     #[arg(long = "group")]
     group: bool,
 
-    /// A summary by source line before each function, and lines behind instructions
+    /// Add a summary by source line, and lines after instructions
     #[arg(short = 'l', long = "print-line")]
     print_line: bool,
 
-    /// Whole paths of files
+    /// Show whole paths of files
     #[arg(short = 'P', long = "full-paths")]
     full_paths: bool,
 
-    /// Source lines between instructions (the default)
+    /// Show source lines between instructions (default)
     #[arg(long = "source", overrides_with = "no_source")]
     source: bool,
 
-    /// No source lines
+    /// Show no source lines
     #[arg(long = "no-source", overrides_with = "source")]
     no_source: bool,
 
-    /// The bytes of instructions
+    /// Show the bytes of instructions
     #[arg(long = "asm-raw")]
     asm_raw: bool,
 
@@ -161,7 +188,7 @@ struct LayoutArgs {
           default_missing_value = "always")]
     color: Option<When>,
 
-    /// No pager, also on a terminal
+    /// Don't use a pager
     #[arg(long = "no-pager")]
     no_pager: bool,
 }
@@ -170,15 +197,15 @@ struct LayoutArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Sources")]
 pub(super) struct SourceArgs {
-    /// Folder below which sources are looked for by the ends of their paths (repeatable)
+    /// Look for sources in this folder, by the ends of their paths (repeatable)
     #[arg(long = "source-root", value_name = "DIR")]
     source_root: Vec<PathBuf>,
 
-    /// Folder to put before the paths of sources
+    /// Put this folder before the paths of sources
     #[arg(long = "prefix", value_name = "DIR")]
     prefix: Option<PathBuf>,
 
-    /// Folders to take from the beginning of the paths of sources, before --prefix
+    /// Remove N folders from the paths of sources, before --prefix
     #[arg(long = "prefix-strip", value_name = "N", default_value_t = 0)]
     prefix_strip: usize,
 }
@@ -216,7 +243,7 @@ fn percent_type(name: &str) -> Result<PercentType, String> {
     let known = PercentType::NAMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, kind)| *kind).ok_or_else(|| {
         let names: Vec<&str> = PercentType::NAMES.iter().map(|(name, _)| *name).collect();
-        format!("one of {}", names.join(", "))
+        format!("takes {}", names.join(", "))
     })
 }
 
@@ -224,7 +251,7 @@ fn syntax(name: &str) -> Result<Syntax, String> {
     match name {
         "att" => Ok(Syntax::Att),
         "intel" => Ok(Syntax::Intel),
-        _ => Err("att or intel".to_owned()),
+        _ => Err("takes att or intel".to_owned()),
     }
 }
 
@@ -232,24 +259,27 @@ impl PerfArgs {
     /// What pjit does not do.
     fn refused(&self) -> Option<&'static str> {
         let options = [
-            (self.tui, "--tui: pjit prints text; a pager shows it"),
-            (self.gtk, "--gtk: pjit prints text"),
-            (self.dump, "-D: use `perf report -D` to see raw records"),
+            (self.tui, "pjit has no --tui: it prints text"),
+            (self.gtk, "pjit has no --gtk: it prints text"),
+            (
+                self.dump,
+                "pjit has no -D\nhint: perf report -D shows raw records",
+            ),
             (
                 self.data_type,
-                "--data-type: pjit does not tell types of data",
+                "pjit has no --data-type: it knows no types of data",
             ),
             (
                 self.insn_stat,
-                "--insn-stat: pjit does not tell types of data",
+                "pjit has no --insn-stat: it knows no types of data",
             ),
             (
                 self.code_with_type,
-                "--code-with-type: pjit does not tell types of data",
+                "pjit has no --code-with-type: it knows no types of data",
             ),
             (
                 self.itrace.is_some(),
-                "--itrace: pjit does not decode hardware traces",
+                "pjit has no --itrace: it decodes no hardware traces",
             ),
         ];
         let given = options.into_iter().find(|(is_given, _)| *is_given);
@@ -398,7 +428,7 @@ impl Verb for AnnotateArgs {
             writeln!(out, "# {}", harmless(&line))?;
         }
         write(&plan, color, request.load.reading.threads, &mut out)?;
-        out.finish().context("output")?;
+        out.finish()?;
         let assembly = &annotated.assembly;
         self.say(assembly, &outcome, diag);
         if outcome.shown.is_empty() {
@@ -485,13 +515,13 @@ fn nothing(assembly: &Assembly, outcome: &Outcome) -> String {
 fn not_found(unknown: &NotFound, assembly: &Assembly) -> String {
     if PathBuf::from(&unknown.name).is_file() {
         return format!(
-            "no samples in a function named {}, which is a file: recordings are given with -i",
+            "no function matches '{}', which is a file: name recordings with -i",
             unknown.name
         );
     }
-    let mut text = format!("no samples in a function named {}", unknown.name);
+    let mut text = format!("no function with samples matches '{}'", unknown.name);
     if !unknown.nearest.is_empty() {
-        text += &format!("; nearest: {}", unknown.nearest.join(", "));
+        text += &format!("; similar: {}", unknown.nearest.join(", "));
     }
     for line in unnamed(assembly, WORTH_SAYING).take(3) {
         text += &format!("; {line}");

@@ -21,19 +21,27 @@ use super::annotate::{SourceArgs, source_roots};
 use super::input::InputArgs;
 use super::less::{Less, OfBundle};
 use super::named::Named;
+use super::page::Page;
 use super::parcel::{Content, Folder, Parcel, modified_of};
 use super::verb::{answered, leave, wrong_usage};
 use super::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit bundle", "perf.data as perf.bundle.tar.gz"),
+        ("pjit bundle --slim -o run7.tar.gz", "much smaller"),
+        ("ssh server 'cd runs && pjit bundle -o -' > runs.tar.gz", ""),
+        (
+            "tar xzf perf.bundle.tar.gz && pjit report perf.bundle",
+            "on the other machine",
+        ),
+    ],
+    short: &["output", "slim", "without-source", "source-root"],
+    notes: "Every view reads a bundle without options, and takes nothing else from the machine. -o never replaces a file.",
+};
+
 /// Arguments of `pjit bundle`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit bundle                              perf.data of this folder, as perf.bundle.tar.gz
-  pjit bundle --slim -o run7.tar.gz        much smaller: of programs and debug files only what was looked at
-  ssh server 'cd runs && pjit bundle -o -' > runs.tar.gz
-On the other machine:
-  tar xzf perf.bundle.tar.gz && pjit report perf.bundle
-A bundle is read without anything else of the machine: every view, no options.")]
 pub struct BundleArgs {
     #[command(flatten)]
     input: Less<OfBundle>,
@@ -42,12 +50,11 @@ pub struct BundleArgs {
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
-    /// Folder, or with this ending archive, to make; `-` for an archive on standard output [default: NAME.bundle.tar.gz here]
+    /// Folder or archive to make, or - [default: NAME.bundle.tar.gz]
     #[arg(short = 'o', long = "output", value_name = "DIR|X.tar.gz")]
     output: Option<PathBuf>,
 
-    /// Of programs and debug files keep only the parts that names, stacks, lines and the code of hot functions come from;
-    /// the rest becomes holes
+    /// Keep only the parts of programs and debug files that views read
     #[arg(long = "slim")]
     slim: bool,
 
@@ -69,7 +76,7 @@ struct Target {
     name: PathBuf,
 }
 
-const STREAM: &str = "a stream cannot be packed; save it to a file first";
+const STREAM: &str = "bundle cannot pack a stream\nhint: save it to a file first";
 
 impl Verb for BundleArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
@@ -87,7 +94,7 @@ impl Verb for BundleArgs {
         let target = self.target(&recording);
         if target.path.is_none() && std::io::stdout().is_terminal() {
             return Err(wrong_usage(
-                "an archive is not for terminals; name a file with -o",
+                "an archive is not for a terminal\nhint: -o FILE.tar.gz",
             ));
         }
         let begun = target.begin(load.reading.threads);

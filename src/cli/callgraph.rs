@@ -73,8 +73,7 @@ impl Args for CallGraphArgs {
                     .action(ArgAction::Append)
                     .help_heading(heading)
                     .help(
-                        "Comma list in any order: type graph|fractal|flat|folded|none, threshold in percent, branches \
-                         per node, order caller|callee, key function|address|srcline, value percent|period|count",
+                        "Call graphs: none, or caller|callee, graph|fractal|flat|folded, percent, ...",
                     ),
             )
             .arg(Arg::new(NO_CALL_GRAPH).long("no-call-graph").action(ArgAction::SetTrue).hide(true))
@@ -84,7 +83,7 @@ impl Args for CallGraphArgs {
                     .long("inverted")
                     .action(ArgAction::SetTrue)
                     .help_heading(heading)
-                    .help("Callers first: the same as -g caller"),
+                    .help("Show callers first, as -g caller"),
             )
             .arg(
                 Arg::new(PERCENT_LIMIT)
@@ -93,7 +92,7 @@ impl Args for CallGraphArgs {
                     .value_parser(value_parser!(f64))
                     .action(ArgAction::Append)
                     .help_heading("Rows")
-                    .help("Hide rows, and branches of call graphs, below this share"),
+                    .help("Hide rows and branches below this share"),
             )
     }
 
@@ -123,7 +122,7 @@ impl FromArgMatches for CallGraphArgs {
             .zip(limits)
         {
             if !percent.is_finite() || *percent < 0.0 {
-                let text = format!("--percent-limit: `{percent}` is no share of 100\n");
+                let text = format!("--percent-limit takes a percentage, not '{percent}'\n");
                 return Err(Error::raw(ErrorKind::InvalidValue, text));
             }
             steps.push((at, Step::Limit(*percent)));

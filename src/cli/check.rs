@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use crate::ask::{Check, Request};
@@ -13,30 +12,44 @@ use crate::questions::budget::Budget;
 
 use super::input::InputArgs;
 use super::less::{Less, OfCheck};
+use super::page::Page;
 use super::question::parse_budget;
 use super::report::When;
 use super::terminal::{Output, colored};
 use super::verb::{answered, no_color};
 use super::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit check", ""),
+        (
+            "pjit check --min-complete 99 --max-lost 0 && pjit report",
+            "report only if it is good",
+        ),
+        (
+            "pjit check server/perf.data --symfs server/root --kallsyms server/kallsyms",
+            "",
+        ),
+        ("pjit check --strict | grep -v '^ok'", "only what is not ok"),
+    ],
+    short: &[
+        "min-complete",
+        "min-resolved",
+        "max-lost",
+        "min-samples",
+        "strict",
+        "format",
+        "color",
+    ],
+    notes: "Each line begins with ok, note, warn or FAIL, and the name of what was checked. A fix follows in an indented line. The recording is not fit if a line says FAIL: too few complete stacks, samples or names, or lost records.\n\nExit status: 0 fit, 3 not fit, 1 error, 2 wrong arguments.",
+};
+
 /// Arguments of `pjit check`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    mut_arg("strict", |arg| arg.help("Warnings too make the recording unfit (status 3)")),
-    after_help = "Exit status: 0 fit for conclusions, 3 not fit, 1 error, 2 wrong usage.
-
-Each line begins with ok, note, warn or FAIL and the name of what was checked; what would put
-it right follows in lines that begin with blanks. A recording is not fit when a line says FAIL:
-stacks, samples or names fall short of the limits, or records are missing.
-
-Examples:
-  pjit check
-  pjit check server/perf.data --symfs server/root --kallsyms server/kallsyms --jitdump server/dumps
-  pjit check --min-complete 99 --min-resolved 95 --max-lost 0 && pjit report
-  pjit check --strict | grep -v '^ok'"
-)]
+    mut_arg("strict", |arg| arg.help("Warnings make the recording unfit too (status 3)")))]
 pub struct CheckArgs {
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -47,11 +60,17 @@ pub struct CheckArgs {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Format of the answer
-    #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    /// Print text, markdown, json or csv
+    #[arg(
+        long = "format",
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = Format::Text,
+        hide_possible_values = true
+    )]
     format: Format,
 
-    /// How much may be printed as markdown, JSON or CSV: N lines, or Nc characters
+    /// Print at most N lines, or Nc characters, as markdown, JSON or CSV
     #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
     budget: Option<Budget>,
 
@@ -63,20 +82,19 @@ pub struct CheckArgs {
 /// From where on a recording is not fit for conclusions.
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
-    /// Share of complete stacks that is needed (default: 90). Only if given, recordings without stacks fall short
-    /// of it, and those with frame-pointer chains of which too few reach main or a thread's start
+    /// Demand this share of complete stacks, of frame-pointer chains too [default: 90, without these]
     #[arg(long = "min-complete", value_name = "PERCENT", value_parser = parse_percent)]
     min_complete: Option<f64>,
 
-    /// Share of samples with a name that is needed
+    /// Demand this share of samples with a name
     #[arg(long = "min-resolved", value_name = "PERCENT", value_parser = parse_percent, default_value = "90")]
     min_resolved: f64,
 
-    /// Share of lost samples, or of missing bytes, that may be
+    /// Allow this share of lost samples or bytes
     #[arg(long = "max-lost", value_name = "PERCENT", value_parser = parse_percent, default_value = "5")]
     max_lost: f64,
 
-    /// Number of samples that is needed
+    /// Demand this number of samples
     #[arg(long = "min-samples", value_name = "N", default_value_t = 30)]
     min_samples: u64,
 }
@@ -119,7 +137,7 @@ impl Verb for CheckArgs {
         } else {
             answer::write(&checked, self.format, self.budget, &mut out)?;
         }
-        out.finish().context("output")?;
+        out.finish()?;
         Ok(if checked.is_fit() {
             ExitCode::SUCCESS
         } else {
@@ -141,7 +159,7 @@ fn parse_percent(word: &str) -> Result<f64, String> {
     let number = word.strip_suffix('%').unwrap_or(word).parse::<f64>();
     match number {
         Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
-        _ => Err("a number from 0 to 100".to_owned()),
+        _ => Err("takes a number from 0 to 100".to_owned()),
     }
 }
 

@@ -3,15 +3,38 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command, CommandFactory};
 
+use super::help::GROUPS;
+use super::page::Page;
 use super::terminal::Output;
+use super::topics;
 use super::{Cli, Context, Verb};
+
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        (
+            "pjit completions bash > ~/.local/share/bash-completion/completions/pjit",
+            "",
+        ),
+        (
+            "pjit completions zsh > ~/.zfunc/_pjit",
+            "a folder of $fpath",
+        ),
+        (
+            "pjit completions fish > ~/.config/fish/completions/pjit.fish",
+            "",
+        ),
+    ],
+    short: &[],
+    notes: "",
+};
 
 /// Arguments of `pjit completions`.
 #[derive(Debug, Clone, Args)]
 pub struct CompletionsArgs {
-    /// bash, zsh, fish, elvish or powershell
+    /// Shell to complete for
     shell: clap_complete::Shell,
 }
 
@@ -19,10 +42,68 @@ impl Verb for CompletionsArgs {
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
         // clap panics where a reader has gone.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "pjit", &mut script);
+        clap_complete::generate(self.shell, &mut offering(), "pjit", &mut script);
         let mut out = Output::open(None);
         out.write_all(&script)?;
         out.finish()?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The command line, where options that take lists or words of their own offer these. What is parsed stays as it is.
+fn offering() -> Command {
+    let mut whole = Cli::command();
+    whole.build();
+    let verbs: Vec<String> = whole
+        .get_subcommands()
+        .map(|verb| verb.get_name().to_owned())
+        .collect();
+    for verb in verbs {
+        whole = whole.mut_subcommand(&verb, |command| {
+            command.mut_args(|arg| match words(&verb, &arg) {
+                words if words.is_empty() => arg,
+                words => arg.value_parser(PossibleValuesParser::new(words)),
+            })
+        });
+    }
+    whole
+}
+
+/// What stands for a value of an option.
+fn words(verb: &str, arg: &Arg) -> Vec<&'static str> {
+    let of = |topic: &str| topics::topic(topic).map(|topic| topic.listed().collect());
+    let list = match (verb, arg.get_long()) {
+        ("report", Some("sort" | "fields")) => of("keys"),
+        ("script", Some("fields")) => of("fields"),
+        (_, Some("weight")) => of("weights"),
+        ("report", Some("call-graph")) => Some(vec![
+            "graph", "fractal", "flat", "folded", "none", "caller", "callee", "function",
+            "address", "srcline", "percent", "period", "count",
+        ]),
+        ("record", Some("call-graph")) => Some(vec!["dwarf", "fp", "lbr"]),
+        ("report", Some("metrics")) => Some(vec![
+            "ipc",
+            "branch-miss",
+            "cache-miss",
+            "l1d-miss",
+            "llc-miss",
+            "mpki",
+            "stall",
+            "ghz",
+            "fault-rate",
+        ]),
+        ("annotate", Some("percent-type")) => Some(vec![
+            "local-period",
+            "local-hits",
+            "global-period",
+            "global-hits",
+        ]),
+        ("annotate", Some("disassembler-style")) => Some(vec!["att", "intel"]),
+        ("help" | "man", None) if arg.is_positional() => {
+            let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
+            Some(verbs.chain(topics::words()).collect())
+        }
+        _ => None,
+    };
+    list.unwrap_or_default()
 }

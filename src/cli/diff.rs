@@ -6,6 +6,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::PrintArgs;
 use super::sides::RunArgs;
 use super::verb::{Context, Verb};
@@ -13,23 +14,35 @@ use crate::ask::Comparing;
 use crate::questions::compare::{Method, Normalize};
 use crate::questions::runs::By;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit diff old.data new.data", ""),
+        ("pjit diff base/ --to new/", "several runs, in folders"),
+        (
+            "pjit diff base-*.data --to new-*.data --by self --format json",
+            "",
+        ),
+    ],
+    short: &[
+        "to",
+        "by",
+        "normalize",
+        "paired",
+        "own",
+        "weight",
+        "event",
+        "format",
+        "budget",
+    ],
+    notes: "Functions are matched by clean name and object, whatever their folder, process, address or tier. Seconds are means of a run. The ratio is new to base after the common factor: by how much everything became slower or faster.\n\nVerdicts are slower, faster, new and gone, or more and less for bytes. They come from a t test (q at most 0.05). Two runs of each give unsure, one run gives large. Record at least three runs of each, in turns. To see 20 %, record ten.",
+};
+
 /// Arguments of `pjit diff`.
 #[derive(Debug, Clone, Args)]
 #[command(
     mut_arg("input", |arg| arg.hide(true)),
     override_usage = "pjit diff [OPTIONS] BASE NEW
-       pjit diff [OPTIONS] BASE... --to NEW...",
-    after_help = "Functions are the same by their cleaned name and object, whatever directory, process, address or tier
-they have. Seconds are means per run. The ratio is new to base after the common factor: what
-everything became slower or faster by. slower, faster (of bytes more, less), new and gone are
-changes by a t test (q at most 0.05); two runs of each give unsure, one run each gives large.
-Record base and new by turns: three runs of each at least, ten to see 20 %.
-
-Examples:
-  pjit diff old.data new.data
-  pjit diff base/ --to new/
-  pjit diff base-*.data --to new-*.data --by self --format json"
-)]
+       pjit diff [OPTIONS] BASE... --to NEW...")]
 pub struct DiffArgs {
     #[command(flatten)]
     runs: RunArgs,
@@ -45,19 +58,31 @@ pub struct DiffArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Comparison")]
 pub struct MethodArgs {
-    /// Compare what own functions pay for, what all functions take themselves, what packages pay for, or what is done
-    #[arg(long = "by", value_enum, value_name = "WHAT", default_value_t = By::Credited)]
+    /// Compare credited, self, package or activity
+    #[arg(
+        long = "by",
+        value_enum,
+        value_name = "WHAT",
+        default_value_t = By::Credited,
+        hide_possible_values = true
+    )]
     by: By,
 
-    /// What takes out that a run, or all of them, were slower or faster
-    #[arg(long = "normalize", value_enum, value_name = "HOW", default_value_t = Normalize::Median)]
+    /// Take out that whole runs were slower: none, total, median
+    #[arg(
+        long = "normalize",
+        value_enum,
+        value_name = "HOW",
+        default_value_t = Normalize::Median,
+        hide_possible_values = true
+    )]
     normalize: Normalize,
 
-    /// Runs are pairs in the order of time (default: if they alternate)
+    /// Pair runs in the order of time (default if they alternate)
     #[arg(long = "paired", overrides_with = "no_paired")]
     paired: bool,
 
-    /// Runs are no pairs
+    /// Don't pair runs
     #[arg(long = "no-paired")]
     no_paired: bool,
 }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::filters::FilterArgs;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};
@@ -22,18 +23,43 @@ use crate::output::pprof::{Label, PprofOptions};
 use crate::output::stacks_csv;
 use crate::output::text::harmless;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        (
+            "pjit export -o app.json.gz",
+            "for https://profiler.firefox.com",
+        ),
+        (
+            "pjit export -o app.pb.gz",
+            "for go tool pprof -http=: app.pb.gz",
+        ),
+        (
+            "pjit export -o app.speedscope.json",
+            "for https://www.speedscope.app",
+        ),
+        (
+            "pjit export -o all.csv.gz runs/*.data",
+            "a row for each stack, for SQL",
+        ),
+    ],
+    short: &[
+        "output",
+        "format",
+        "event",
+        "per-cpu",
+        "labels",
+        "max-stacks",
+        "merge",
+        "samples",
+        "weight",
+    ],
+    notes: "The file name decides the format: .json for the Firefox Profiler; .pb or .pprof; .speedscope.json; .csv; each with .gz too. Both web pages read the file in your browser. For pictures and folded stacks, use pjit flamegraph and pjit fold.",
+};
+
 /// Arguments of `pjit export`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit export -o app.pb.gz && go tool pprof -http=:4000 app.pb.gz
-  pjit export perf.data -o app.json.gz                open in https://profiler.firefox.com, nothing is uploaded
-  pjit export perf.data -o app.speedscope.json        open in https://www.speedscope.app or `npx speedscope`
-  pjit export -o all.csv.gz runs/*.data               one row a stack, for DuckDB and other SQL engines
-
-The format follows from the file's name: .json, .json.gz for the Firefox Profiler; .pb, .pb.gz, .pprof;
-.speedscope.json, .speedscope.json.gz; .csv, .csv.gz. Pictures and folded stacks: pjit flamegraph, pjit fold.")]
 pub struct ExportArgs {
-    /// Recordings to read (default: perf.data); several for CSV only
+    /// Recordings to read [default: perf.data]; several only for CSV
     #[arg(value_name = "FILE", conflicts_with = "input")]
     files: Vec<PathBuf>,
 
@@ -45,26 +71,26 @@ pub struct ExportArgs {
     #[command(flatten)]
     weight: WeightArgs,
 
-    /// File to write, `-` for standard output
+    /// Write to FILE, or - for standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
     output: PathBuf,
 
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// What to write, whatever the file is called
+    /// Write this format, whatever the file is called
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Show the samples of this event (default: all; Firefox: the main one, a clock or cycles if there is one; others are markers)
+    /// Only this event [default: all; Firefox: the main one, others are markers]
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
-    /// Firefox: a track for each CPU instead of each thread; threads are roots of its stacks
+    /// Firefox: make a track for each CPU instead of each thread
     #[arg(long, visible_alias = "per-cpu-threads")]
     per_cpu: bool,
 
-    /// pprof: labels of samples, of process, pid, thread, tid, cpu, event, package, activity; or none
+    /// pprof: labels, also cpu and event, or none
     #[arg(
         long,
         value_name = "LIST",
@@ -73,15 +99,15 @@ pub struct ExportArgs {
     )]
     labels: Labels,
 
-    /// pprof: keep the N heaviest stacks, the others are [rest] (for servers with limits)
+    /// pprof: keep the N heaviest stacks; the others are [rest]
     #[arg(long, value_name = "N")]
     max_stacks: Option<usize>,
 
-    /// speedscope: one entry a stack instead of samples in the order of their times
+    /// speedscope: write one entry for each stack, without time
     #[arg(long)]
     merge: bool,
 
-    /// CSV: one row a sample, with time and CPU
+    /// CSV: write a row for each sample, with time and CPU
     #[arg(long)]
     samples: bool,
 
@@ -136,7 +162,7 @@ fn parse_labels(list: &str) -> Result<Labels, String> {
         let found = Label::NAMES.iter().find(|(name, _)| *name == word);
         found.map(|(_, label)| *label).ok_or_else(|| {
             let names = Label::NAMES.map(|(name, _)| name).join(", ");
-            format!("no label '{word}'; there are {names}, or none")
+            format!("has no label '{word}': one of {names}, none")
         })
     };
     list.split(',')
@@ -150,18 +176,19 @@ impl Verb for ExportArgs {
         let by_name = Format::of(&self.output);
         let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
             return Err(wrong_usage(format!(
-                "{}: of no known format; name it .json.gz, .pb.gz, .speedscope.json or .csv, or say --format firefox, pprof, \
-                 speedscope or csv (pictures: pjit flamegraph; folded stacks: pjit fold)",
+                "export knows no format for the name {}\nhint: -o x.json.gz, x.pb.gz, x.speedscope.json or x.csv.gz; or --format firefox, pprof, speedscope, csv",
                 self.output.display()
             )));
         };
         if format != Format::Csv && self.files.len() > 1 {
-            return Err(wrong_usage("only CSV takes several recordings"));
+            return Err(wrong_usage(
+                "only CSV takes several recordings\nhint: -o all.csv.gz",
+            ));
         }
         let to_stdout = self.output.as_os_str() == "-";
         if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
             return Err(wrong_usage(
-                "pprof's format is not for terminals; name a file with -o",
+                "pprof's format is not for a terminal\nhint: -o app.pb.gz",
             ));
         }
         let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
@@ -173,12 +200,12 @@ impl Verb for ExportArgs {
         let requests: Vec<_> = requests.collect::<Result<_, _>>().map_err(wrong_usage)?;
         let packed = by_name.is_some_and(|(_, packed)| packed) || format == Format::Pprof;
         let path = (!to_stdout).then_some(self.output.as_path());
-        let mut out = Output::to(path, self.replace.force_output).context("output")?;
+        let mut out = Output::to(path, self.replace.force_output)?;
         let line = match format {
             Format::Csv => self.csv(&requests, packed, &mut out, context.diag),
             _ => one(&requests, packed, &mut out, context.diag),
         }?;
-        out.finish().context("output")?;
+        out.finish()?;
         if !to_stdout {
             let name = self.output.display().to_string();
             let opened = match format {
@@ -207,9 +234,9 @@ fn put<T>(
     let Some(effort) = packed else {
         return write(out);
     };
-    let mut packer = gzip::Packer::new(out, threads, effort).context("output")?;
+    let mut packer = gzip::Packer::new(out, threads, effort).context("cannot write the output")?;
     let done = write(&mut packer)?;
-    packer.finish().context("output")?;
+    packer.finish().context("cannot write the output")?;
     Ok(done)
 }
 
@@ -226,7 +253,7 @@ fn one(
     let exported = answered(request, diag)?;
     let effort = packed.then(|| exported.effort());
     let written = put(effort, request.load.reading.threads, out, |out| {
-        exported.write(out).context("output")
+        exported.write(out).context("cannot write the output")
     })?;
     leave(exported);
     Ok(match written {

@@ -12,11 +12,11 @@ use crate::time_spec::{TimeSpec, parse_cpus};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct SampleFilterArgs {
-    /// Only these comms
+    /// Only threads with these names
     #[arg(short = 'c', long = "comms", value_name = "COMM,...")]
     comms: Option<String>,
 
-    /// Only these shared objects, by file name or path
+    /// Only these programs and libraries, by name or path
     #[arg(short = 'd', long = "dsos", value_name = "DSO,...")]
     dsos: Option<String>,
 
@@ -24,7 +24,7 @@ pub struct SampleFilterArgs {
     #[arg(short = 'S', long = "symbols", value_name = "SYMBOL,...")]
     symbols: Option<String>,
 
-    /// Only these CPUs, e.g. 0-2,5
+    /// Only these CPUs, such as 0-2,5
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
 
@@ -32,7 +32,7 @@ pub struct SampleFilterArgs {
     #[arg(long = "socket-filter", value_name = "N")]
     socket: Option<i32>,
 
-    /// Only this time: START,STOP in seconds; +1,+2 since the first sample; 10%/2; 10%-20%
+    /// Only this time: START,STOP; +1,+2 from the start; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     pub(super) time: Option<String>,
 }
@@ -88,15 +88,15 @@ pub struct TaskFilterArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Filters")]
 struct NameFilterArgs {
-    /// Only samples whose symbol contains this
+    /// Only samples whose symbol contains this text
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_filter: Option<String>,
 
-    /// Only samples that have a parent: a frame named ^sys_ or ^do_page_fault, as in perf, or what --parent says
+    /// Only samples with a parent frame: ^sys_, ^do_page_fault or --parent
     #[arg(short = 'x', long = "exclude-other")]
     exclude_other: bool,
 
-    /// What makes a frame the parent of its sample, for --exclude-other
+    /// Frames that count as parents for --exclude-other
     #[arg(
         short = 'p',
         long = "parent",
@@ -162,11 +162,11 @@ pub struct MarkedFilterArgs {
 
 #[derive(Debug, Clone, Default, Args)]
 struct MarkedTaskArgs {
-    /// Put the process id behind the comm; with =PID,... show only these processes
+    /// Add the process id to the thread's name; with =PID,... only these processes
     #[arg(long, value_name = "PID,...", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     pid: Option<Vec<u32>>,
 
-    /// Put process and thread id behind the comm; with =TID,... show only these threads
+    /// Add both ids to the thread's name; with =TID,... only these threads
     #[arg(long, value_name = "TID,...", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     tid: Option<Vec<u32>>,
 }
@@ -233,31 +233,31 @@ impl FilterArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Samples and frames")]
 pub struct StackFilterArgs {
-    /// Only samples with a matching frame: name of a function, path of its object or source file (repeatable)
+    /// Only samples with a matching function, object or source file
     #[arg(long = "focus", value_name = "REGEX")]
     focus: Vec<String>,
 
-    /// No samples with a matching frame
+    /// Drop samples with a matching frame
     #[arg(long = "ignore", value_name = "REGEX")]
     ignore: Vec<String>,
 
-    /// Remove matching frames; what they weigh goes to their callers
+    /// Remove matching frames; their weight goes to their callers
     #[arg(long = "hide", value_name = "REGEX")]
     hide: Vec<String>,
 
-    /// Keep matching frames only; with package=REGEX those of the packages
+    /// Keep only matching frames, or package=REGEX
     #[arg(long = "show", value_name = "REGEX")]
     show: Vec<String>,
 
-    /// Cut what is above the outermost matching frame, and samples without one
+    /// Begin stacks at the outermost matching frame; drop samples without one
     #[arg(long = "show-from", value_name = "REGEX")]
     show_from: Vec<String>,
 
-    /// Only samples with this tag: KEY is comm, pid, tid, cpu, event, kind, package or activity
+    /// Only samples with this tag; KEY is comm, pid, tid, cpu, event, kind, package or activity
     #[arg(long = "tagfocus", value_name = "KEY=REGEX")]
     tag_focus: Vec<String>,
 
-    /// No samples with this tag
+    /// Drop samples with this tag
     #[arg(long = "tagignore", value_name = "KEY=REGEX")]
     tag_ignore: Vec<String>,
 }
@@ -340,10 +340,10 @@ fn tags(option: &str, texts: &[String]) -> Result<Vec<(Tag, Regex)>, String> {
         let names = || Tag::ALL.map(|(name, _)| name).join(", ");
         let (key, pattern) = text
             .split_once('=')
-            .ok_or_else(|| format!("{option}: KEY=REGEX, not '{text}'"))?;
+            .ok_or_else(|| format!("{option} takes KEY=REGEX, not '{text}'"))?;
         let known = Tag::ALL.iter().find(|(name, _)| *name == key);
         let (_, tag) =
-            known.ok_or_else(|| format!("{option}: no key '{key}'; there are {}", names()))?;
+            known.ok_or_else(|| format!("{option} has no key '{key}': one of {}", names()))?;
         // Told by the same words as of the others.
         regexes(option, &[pattern.to_owned()])?;
         let regex = Regex::new(pattern).map_err(|error| format!("{option}: {error}"))?;

@@ -13,6 +13,7 @@ use super::browser::{Browser, temporary};
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::named::Named;
+use super::page::Page;
 use super::picture::{Format, Target};
 use super::question::OwnArgs;
 use super::target::ReplaceArgs;
@@ -27,20 +28,49 @@ use crate::output::html::PageOptions;
 use crate::output::svg::{self, BackgroundColor, Palette, SvgOptions};
 use crate::output::text::harmless;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit flamegraph --open", "in your browser"),
+        (
+            "pjit flamegraph perf.data -o node.html",
+            "a page to explore",
+        ),
+        ("pjit flamegraph -o flame.svg", "a picture"),
+        (
+            "pjit flamegraph --event cycles --icicle -o - > flame.svg",
+            "",
+        ),
+        (
+            "pjit flamegraph --diff before/perf.data after/perf.data -o change.html",
+            "",
+        ),
+        (
+            "pjit flamegraph --diff a1.data --diff a2.data --to b1.data b2.data -o c.svg",
+            "",
+        ),
+    ],
+    short: &[
+        "output",
+        "open",
+        "format",
+        "diff",
+        "to",
+        "event",
+        "color-by",
+        "reverse",
+        "source",
+        "title",
+        "percent-limit",
+        "force",
+    ],
+    notes: "The page (.html) is one file that needs no network. It has all frames, from the root or from the leaves, by process, thread and event. It has callers and callees, a table and a search; ? shows its keys. The SVG has the widest 5000 frames.",
+};
+
 /// Arguments of `pjit flamegraph`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit flamegraph
-  pjit flamegraph perf.data -o node.html
-  pjit flamegraph --open
-  pjit flamegraph --event cycles --icicle --percent-limit 0.5 -o - > flame.svg
-  pjit flamegraph --diff before/perf.data after/perf.data -o change.html
-  pjit flamegraph --diff a1.data --diff a2.data --diff a3.data --to b1.data b2.data b3.data -o change.svg
-
-The page (.html) is one file that needs no network: all frames, from the root or from the leaves, by process,
-thread and event, callers and callees, a table, search; ? shows its keys. The SVG has the widest 5000 frames.")]
+#[command(mut_arg("force", |arg| arg.help("Replace an existing flamegraph.svg or flamegraph.html")))]
 pub struct FlamegraphArgs {
-    /// Recording to read (default: perf.data); with --diff, several are the runs that are compared with the base
+    /// Recording to read [default: perf.data]; with --diff, the new runs
     #[arg(value_name = "FILE", conflicts_with = "input")]
     files: Vec<PathBuf>,
 
@@ -52,26 +82,26 @@ pub struct FlamegraphArgs {
     #[command(flatten)]
     weight: WeightArgs,
 
-    /// File to write, .svg or .html, `-` for standard output (default: standard output, flamegraph.svg on a terminal)
+    /// Write to this .svg or .html file, or -
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Show the page in the browser ($BROWSER, else the desktop's); without -o it is a temporary file
+    /// Show the page in the browser
     #[arg(long)]
     open: bool,
 
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// What to write, whatever the file is called
+    /// Write this format, whatever the file is called
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Show what changed since this run: a recording, or a file of folded stacks; repeatable: three runs of each are tested
+    /// Show what changed since this recording (repeatable)
     #[arg(long, value_name = "BASE")]
     diff: Vec<PathBuf>,
 
-    /// New runs, in place of FILE
+    /// New runs, instead of FILE
     #[arg(long, value_name = "NEW", num_args = 1.., requires = "diff", conflicts_with = "files")]
     to: Vec<PathBuf>,
 
@@ -79,35 +109,35 @@ pub struct FlamegraphArgs {
     #[command(flatten)]
     comparison: ComparisonArgs,
 
-    /// Draw the samples of this event (default: the main one, a clock or cycles if there is one)
+    /// Only this event [default: a clock or cycles]
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
-    /// Draw the root on top (default: where the SVG is taller than a screen)
+    /// Draw the root on top (default for tall SVGs)
     #[arg(long, visible_alias = "icicle", overrides_with = "upright")]
     inverted: bool,
 
-    /// Draw the root below, however tall the SVG is
+    /// Draw the root below
     #[arg(long, overrides_with = "inverted")]
     upright: bool,
 
-    /// Draw callers above callees: what one function costs, whoever calls it
+    /// Draw callers above callees, to see what a function costs
     #[arg(long)]
     reverse: bool,
 
-    /// Put source lines and instructions of the hottest functions into the page (at most 1 MB), as far as they are at hand
+    /// Put code of the hottest functions into the page
     #[arg(long, conflicts_with = "diff")]
     source: bool,
 
-    /// With --source: folder below which sources are looked for by the ends of their paths (repeatable)
+    /// With --source: look for sources in this folder (repeatable)
     #[arg(long = "source-root", value_name = "DIR")]
     source_root: Vec<PathBuf>,
 
-    /// Title (default: the recorded command line)
+    /// Title [default: the program]
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     title: Option<String>,
 
-    /// Second title (default: event, samples and total)
+    /// Second title [default: event, samples and total]
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     subtitle: Option<String>,
 
@@ -127,21 +157,27 @@ pub struct FlamegraphArgs {
 
 /// What frames stand for, and what their colours tell.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Frames")]
+#[command(next_help_heading = "Look of frames")]
 struct FrameArgs {
-    /// What colours tell: package, activity or kind of code (default: package if there are several)
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "diff")]
+    /// Colours: package, activity or kind
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        conflicts_with = "diff",
+        hide_possible_values = true
+    )]
     color_by: Option<ColorBy>,
 
-    /// Tell the tiers of a function apart, by the names that the runtime gives them
+    /// Split the tiers of a function
     #[arg(long, conflicts_with = "diff")]
     tiers: bool,
 
-    /// Show all frames around packages; of a recording with JIT code they are one frame: runtime
+    /// Show all frames of the runtime between packages
     #[arg(long, conflicts_with = "diff")]
     with_runtime: bool,
 
-    /// Show all frames of deep recursion; in an SVG that is taller than a screen they are one: … 40 frames
+    /// Show all frames of deep recursion, in tall SVGs too
     #[arg(long, conflicts_with = "diff")]
     with_recursion: bool,
 }
@@ -160,15 +196,15 @@ impl ValueEnum for ColorBy {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Difference")]
 struct ComparisonArgs {
-    /// Run whose weights are widths; both: the larger one, so that nothing is missing (default: both, after for SVG)
+    /// Side that sets the widths; both takes the larger one [default: both, after for SVG]
     #[arg(long, value_enum, value_name = "RUN", requires = "diff")]
     shape: Option<Shape>,
 
-    /// Compare weights as they are, without taking out what everything became slower or faster by
+    /// Don't take out the common factor
     #[arg(long, requires = "diff")]
     absolute: bool,
 
-    /// Swap the colours of more and less
+    /// Swap the two colours
     #[arg(long, requires = "diff")]
     negate: bool,
 }
@@ -191,7 +227,7 @@ impl ValueEnum for Shape {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Look of the SVG")]
 struct LookArgs {
-    /// Leave out frames below this share (default: 0.01, or more so that 5000 frames are left)
+    /// Leave out frames below this share
     #[arg(long, visible_alias = "minwidth", value_name = "PERCENT", value_parser = percent)]
     percent_limit: Option<f64>,
 
@@ -199,7 +235,7 @@ struct LookArgs {
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
 
-    /// Width in pixels (default: as wide as there is room)
+    /// Width in pixels [default: the window's]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(100..=100_000))]
     width: Option<u32>,
 
@@ -211,7 +247,7 @@ struct LookArgs {
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(4..=100))]
     fontsize: Option<u32>,
 
-    /// Palette of inferno: hot, mem, io, java, js, rust, ... (default: by kind of code)
+    /// Palette of inferno: hot, mem, io, java, js, rust, ...
     #[arg(long, value_name = "PALETTE", value_parser = parsed::<Palette>)]
     colors: Option<Palette>,
 
@@ -219,19 +255,19 @@ struct LookArgs {
     #[arg(long, value_name = "COLOR", value_parser = parsed::<BackgroundColor>)]
     bgcolors: Option<BackgroundColor>,
 
-    /// Similar names in similar colours of the palette
+    /// Give similar names similar colours
     #[arg(long)]
     hash: bool,
 
-    /// The same names in the same colours (the default)
+    /// Give the same names the same colours (default)
     #[arg(long, conflicts_with = "hash")]
     deterministic: bool,
 
-    /// What is counted, in words
+    /// Name of the unit
     #[arg(long, value_name = "TEXT")]
     countname: Option<String>,
 
-    /// File of colours, a line each: NAME->rgb(R,G,B)
+    /// File of colours, with lines NAME->rgb(R,G,B)
     #[arg(long = "palette-map", value_name = "FILE")]
     palette_map: Option<PathBuf>,
 }
@@ -239,7 +275,7 @@ struct LookArgs {
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("not a share of 100".to_owned()),
+        _ => Err("takes a percentage from 0 to 100".to_owned()),
     }
 }
 
@@ -263,19 +299,21 @@ impl Verb for FlamegraphArgs {
             _ => Target::of(self.output.as_deref(), self.format, self.input.force)?,
         };
         if self.open && self.output.is_some() && target.path.is_none() {
-            return Err(wrong_usage("--open shows a file, not standard output"));
+            return Err(wrong_usage("--open and -o - exclude each other"));
         }
         if let Some(option) = self.look.first().filter(|_| target.format == Format::Html) {
             return Err(wrong_usage(format!(
-                "{option} is for SVG; the page holds all frames and has its own look"
+                "{option} is only for SVG\nhint: -o flame.svg"
             )));
         }
         if self.source && target.format != Format::Html {
-            return Err(wrong_usage("--source is for the page (-o X.html)"));
+            return Err(wrong_usage(
+                "--source is only for the page\nhint: -o flame.html",
+            ));
         }
         if self.comparison.shape == Some(Shape::Both) && target.format == Format::Svg {
             return Err(wrong_usage(
-                "--shape both is for the page (-o X.html); SVG draws one run, after or before",
+                "--shape both is only for the page\nhint: -o change.html, or --shape after",
             ));
         }
         let new = if self.to.is_empty() {
@@ -285,7 +323,7 @@ impl Verb for FlamegraphArgs {
         };
         if new.len() > 1 && self.diff.is_empty() {
             return Err(wrong_usage(
-                "one recording, or --diff BASE with those that are compared with it",
+                "several recordings need a base\nhint: pjit flamegraph --diff BASE NEW...",
             ));
         }
         let request = self
@@ -298,14 +336,13 @@ impl Verb for FlamegraphArgs {
                 Format::Html => "flamegraph.html",
             })?);
         }
-        let mut out =
-            Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
+        let mut out = Output::to(target.path.as_deref(), self.replace.force_output)?;
         let picture = answered(&request, context.diag)?;
         let closing = match target.format {
             Format::Svg => picture.draw(&svg, self.look.limit(), &mut out)?,
             Format::Html => picture.page(&self.page_options(), &mut out)?,
         };
-        out.finish().context("output")?;
+        out.finish()?;
         if let Some(path) = target.path {
             let line = format!("{}: {closing}", path.display());
             writeln!(std::io::stderr(), "{}", harmless(&line))?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
@@ -13,20 +12,39 @@ use crate::questions::payers::PaidPart;
 
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit fold | inferno-flamegraph > flame.svg", ""),
+        ("pjit fold --annotate-jit --no-inline > stacks.folded", ""),
+        (
+            "perf record -o - -g ./prog | pjit fold -i - | inferno-flamegraph > flame.svg",
+            "",
+        ),
+    ],
+    short: &[
+        "annotate-kernel",
+        "annotate-jit",
+        "all",
+        "by",
+        "event",
+        "weight",
+        "no-cut-marks",
+        "no-inline",
+    ],
+    notes: "",
+};
+
 /// Arguments of `pjit fold`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit fold | inferno-flamegraph > flame.svg
-  pjit fold -i perf.data --annotate-jit --no-inline > stacks.folded
-  perf record -o - -g ./prog | pjit fold -i - | inferno-flamegraph > flame.svg")]
 pub struct FoldArgs {
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -46,21 +64,21 @@ pub struct FoldArgs {
     #[arg(long)]
     all: bool,
 
-    /// First frames that say who pays for the stack and what it does: package, activity
+    /// Begin stacks with package or activity
     #[arg(long = "by", value_enum, value_name = "WHAT", value_delimiter = ',')]
     by: Vec<PaidPart>,
 
     #[command(flatten)]
     weight: WeightArgs,
 
-    /// File to write instead of standard output; it appears when it is whole
+    /// Write to FILE
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// Only samples of this event (default: the main one, a clock or cycles if there is one)
+    /// Only this event [default: a clock or cycles]
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
@@ -81,11 +99,10 @@ impl ValueEnum for PaidPart {
 impl Verb for FoldArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let request = self.request(context.environment).map_err(wrong_usage)?;
-        let mut out =
-            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
+        let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
         let folded = answered(&request, context.diag)?;
         folded.write(&mut out)?;
-        out.finish().context("output")?;
+        out.finish()?;
         leave(folded);
         Ok(ExitCode::SUCCESS)
     }

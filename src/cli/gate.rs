@@ -9,6 +9,7 @@ use super::check::LimitArgs;
 use super::diff::MethodArgs;
 use super::filters::regexes;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::question::PrintArgs;
 use super::sides::RunArgs;
 use super::verb::{Context, Verb};
@@ -16,27 +17,44 @@ use crate::ask::{Comparing, Gated, Gating, Request};
 use crate::questions::gate::{Outcome, Rule, is_kind};
 use crate::questions::kinds::Kind;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        (
+            "pjit gate base/ --to new/ --max-growth 5% --any-growth 20%",
+            "",
+        ),
+        (
+            "pjit gate --to new.data --max-share 'kind:kernel=10%'",
+            "a budget, without a base",
+        ),
+        (
+            "pjit gate base/ --to new/ --no-new 2% --format markdown > comment.md",
+            "",
+        ),
+    ],
+    short: &[
+        "to",
+        "max-growth",
+        "any-growth",
+        "max-share",
+        "no-new",
+        "allow-missing",
+        "allow-undecided",
+        "by",
+        "strict",
+        "format",
+    ],
+    notes: "Growth fails if it is significant and beyond the limit, after the common factor or in plain seconds. A large new function fails too. Growth is undecided with fewer than three runs of each, or if less than a tenth of a side is in functions of both.\n\nA budget fails if the mean share of the new runs, less its uncertainty, is above it. Every recording has to pass pjit check first.\n\nExit status: 0 all rules kept, 3 one broken or a recording not fit, 4 undecided, 1 error, 2 wrong arguments.",
+};
+
 /// Arguments of `pjit gate`.
 #[derive(Debug, Clone, Args)]
 #[command(
     mut_arg("input", |arg| arg.hide(true)),
-    mut_arg("strict", |arg| arg.help("Warnings too close the gate (status 3)")),
+    mut_arg("strict", |arg| arg.help("Fail on warnings too (status 3)")),
     override_usage = "pjit gate [OPTIONS] BASE NEW RULES...
        pjit gate [OPTIONS] BASE... --to NEW... RULES...
-       pjit gate [OPTIONS] --to NEW... BUDGETS...",
-    after_help = "Exit status: 0 all rules kept, 3 one broken or a recording not fit, 4 it cannot be decided, 1 error,
-2 wrong usage.
-
-Growth fails when it is beyond the limit and significant, after what all grew by or in plain
-seconds, and when something large is new. It is undecided with fewer than three runs of each, or
-where less than a tenth of a side is in functions of both. A budget fails when the mean share of
-the new runs less its uncertainty is above it. Every recording has to pass pjit check first.
-
-Examples:
-  pjit gate base/ --to new/ --max-growth 5% --any-growth 20%
-  pjit gate --to new.data --max-share 'kind:kernel=10%' --max-share '^memcpy$=3%'
-  pjit gate base/ --to new/ --max-growth '^parse=10%' --no-new 2% --format markdown > comment.md"
-)]
+       pjit gate [OPTIONS] --to NEW... BUDGETS...")]
 pub struct GateArgs {
     #[command(flatten)]
     runs: RunArgs,
@@ -57,27 +75,27 @@ pub struct GateArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules")]
 struct RuleArgs {
-    /// Total CPU, or matching functions together with what they call, grow by at most so much (repeatable)
+    /// Limit growth of the total, or of matching functions
     #[arg(long = "max-growth", value_name = "[REGEX=]P%")]
     max_growth: Vec<String>,
 
-    /// No function grows by more
+    /// Limit growth of every function
     #[arg(long = "any-growth", value_name = "P%")]
     any_growth: Option<String>,
 
-    /// Matching functions with what they call, a kind (kind:kernel) or a library (lib:libc) by itself have at most this share
+    /// Limit the share of functions, kind:kernel or lib:libc
     #[arg(long = "max-share", value_name = "WHAT=P%")]
     max_share: Vec<String>,
 
-    /// No own function that has no time in the base is credited with more
+    /// Limit the share of own functions that are new
     #[arg(long = "no-new", value_name = "P%")]
     no_new: Option<String>,
 
-    /// A rule that matches nothing is kept
+    /// Pass rules that match nothing
     #[arg(long = "allow-missing")]
     allow_missing: bool,
 
-    /// What cannot be decided gives status 0, not 4
+    /// Exit with 0 instead of 4 if undecided
     #[arg(long = "allow-undecided")]
     allow_undecided: bool,
 }
@@ -158,14 +176,15 @@ impl RuleArgs {
         }
         for word in &self.max_share {
             let split = word.rsplit_once('=');
-            let (text, limit) =
-                split.ok_or_else(|| format!("--max-share: WHAT=P%, not '{word}'"))?;
+            let (text, limit) = split.ok_or_else(|| {
+                format!("--max-share takes WHAT=P%, such as '^memcpy$=3%', not '{word}'")
+            })?;
             let limit = percent("--max-share", limit)?;
             let kind = text.strip_prefix("kind:");
             if let Some(word) = kind.filter(|word| !is_kind(word)) {
                 let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
                 let known = known.join(", ");
-                return Err(format!("--max-share: no kind '{word}'; there are {known}"));
+                return Err(format!("--max-share has no kind '{word}': one of {known}"));
             }
             rules.push(if text.starts_with("kind:") || text.starts_with("lib:") {
                 Rule::MaxPart(text.to_owned(), limit)
@@ -177,7 +196,9 @@ impl RuleArgs {
             rules.push(Rule::NoNew(percent("--no-new", word)?));
         }
         if rules.is_empty() {
-            return Err("no rules: --max-growth, --any-growth, --max-share, --no-new".to_owned());
+            return Err(
+                "no rule is given\nhint: pjit gate base/ --to new/ --max-growth 5%".to_owned(),
+            );
         }
         Ok((rules, groups))
     }
@@ -187,6 +208,8 @@ fn percent(option: &str, word: &str) -> Result<f64, String> {
     let number = word.strip_suffix('%').unwrap_or(word).parse::<f64>();
     match number {
         Ok(number) if (0.0..=10_000.0).contains(&number) => Ok(number),
-        _ => Err(format!("{option}: per cent, not '{word}'")),
+        _ => Err(format!(
+            "{option} takes a percentage such as 5%, not '{word}'"
+        )),
     }
 }

@@ -5,17 +5,24 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit guide", ""),
+        ("pjit guide assistants", "for programs that use pjit"),
+        ("pjit guide schema > pjit.schema.json", ""),
+    ],
+    short: &[],
+    notes: "",
+};
+
 /// Arguments of `pjit guide`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit guide
-  pjit guide compare
-  pjit guide schema > pjit.schema.json")]
 pub struct GuideArgs {
-    /// Only this part
+    /// Print only this part
     #[arg(value_enum, value_name = "PART")]
     part: Option<Part>,
 }
@@ -28,16 +35,22 @@ enum Part {
     Read,
     /// How to compare versions
     Compare,
+    /// How a program or assistant uses pjit
+    Assistants,
     /// What the keys of JSON mean, as a JSON schema
     Schema,
 }
 
 const HEAD: &str = "# pjit: where CPU time goes, from `perf record` to an answer\n\n";
-/// The same files that the README's tables are checked against.
-const PARTS: [(Part, &str); 3] = [
+/// The pages of `docs/guide`.
+const PARTS: [(Part, &str); 4] = [
     (Part::Record, include_str!("../../docs/guide/record.md")),
     (Part::Read, include_str!("../../docs/guide/read.md")),
     (Part::Compare, include_str!("../../docs/guide/compare.md")),
+    (
+        Part::Assistants,
+        include_str!("../../docs/guide/assistants.md"),
+    ),
 ];
 
 /// For programs, and so not a part of what is printed for people.

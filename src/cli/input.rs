@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::named::{Named, Wanted};
 use super::perfconfig::PerfConfig;
+use super::refusal::said;
 use crate::collect;
 use crate::find::{
     CACHE, SearchPaths, WasmKind, is_dump_name, is_perf_map_name, is_source_map_name,
@@ -15,7 +16,6 @@ use crate::find::{
 use crate::input::{newest_recorded, stdin_is_fifo};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
-use crate::output::text::harmless;
 use crate::stitch::Mending;
 use crate::symbolize;
 
@@ -23,35 +23,35 @@ use crate::symbolize;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Recording to read; `-` for a pipe stream on standard input
+    /// Recording to read, or - for standard input
     #[arg(short = 'i', long = "input", value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// jitdump file, or folder of them, besides the recorded paths (repeatable)
+    /// Also read this dump, or all in this folder
     #[arg(long = "jitdump", value_name = "FILE_OR_DIR")]
     pub jitdump: Vec<PathBuf>,
 
-    /// perf-PID.map file, or folder of them, besides /tmp (repeatable)
+    /// Also read this perf map, or all in this folder
     #[arg(long = "perf-map", value_name = "FILE_OR_DIR")]
     pub perf_map: Vec<PathBuf>,
 
-    /// Do not complain if the recording belongs to somebody else (accepted for perf's sake: pjit reads it anyway)
+    /// Show weights that pjit would refuse, such as --weight live
     #[arg(short = 'f', long = "force")]
     pub force: bool,
 
-    /// Do not read ~/.perfconfig
+    /// Don't read ~/.perfconfig
     #[arg(long = "no-config")]
     pub no_config: bool,
 
-    /// Exit with status 1 when there was anything to warn of
+    /// Exit with status 1 on any warning
     #[arg(long = "strict")]
     pub strict: bool,
 
-    /// Worker threads, also written --threads N; the output does not depend on their number
+    /// Use N threads [default: all CPUs]
     #[arg(short = 'j', long = "jobs", value_name = "N")]
     pub jobs: Option<usize>,
 
-    /// Say which files were used, and which places were tried for others
+    /// List the files that were used, and the places that were searched
     #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
     pub verbose: u8,
 
@@ -74,26 +74,23 @@ pub struct InputArgs {
     reason = "help texts show what stands in stacks"
 )]
 pub struct CutArgs {
-    /// Show stacks as they were recorded: nothing stands where frames are missing, no root is put under
-    /// what --call-graph dwarf cut
+    /// Don't mark missing frames, and add no roots
     #[arg(long = "no-cut-marks", overrides_with = "cut_marks")]
     pub no_cut_marks: bool,
 
-    /// Put [cut] where frames are missing because the recorded part of the stack was too short, [missing file],
-    /// [too deep] or [incomplete] where for another reason (the default, but not of script)
+    /// Mark missing frames with the reason: [cut], [missing file], [too deep] (default, but not of script)
     #[arg(long = "cut-marks", overrides_with = "no_cut_marks")]
     pub cut_marks: bool,
 
-    /// Complete cut stacks from other samples of the thread that passed the same frames, where all of them agree.
-    /// An inference: right in nearly all cases, but a recording cannot prove it
+    /// Complete cut stacks from other samples of the thread, if all of them agree (an inference)
     #[arg(long = "stitch", overrides_with = "no_stitch")]
     stitch: bool,
 
-    /// Do not complete cut stacks from other samples (the default)
+    /// Don't complete cut stacks (default)
     #[arg(long = "no-stitch", overrides_with = "stitch")]
     no_stitch: bool,
 
-    /// Do not put the thread's outermost functions under cut stacks
+    /// Don't add the thread's outermost functions to cut stacks
     #[arg(long = "no-root")]
     no_root: bool,
 }
@@ -111,17 +108,15 @@ impl CutArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Symbols")]
 struct LineArgs {
-    /// What wasmtime compiled a module to, for its lines (wasmtime compile, Module::serialize), or folder of such files,
-    /// besides the recording's folder (repeatable)
+    /// Take wasm source lines from this .cwasm file or folder (repeatable)
     #[arg(long = "cwasm", value_name = "FILE_OR_DIR")]
     cwasm: Vec<PathBuf>,
 
-    /// Module of WebAssembly with DWARF, or folder of modules, besides the recording's folder (repeatable)
+    /// Take wasm debug information from this .wasm file or folder (repeatable)
     #[arg(long = "wasm", value_name = "FILE_OR_DIR")]
     wasm: Vec<PathBuf>,
 
-    /// Folder with source maps (NAME.js.map) besides the scripts' own; names of JavaScript functions then show the
-    /// original place (repeatable)
+    /// Take source maps (NAME.js.map) from this folder; function names show the original place (repeatable)
     #[arg(long = "source-map", value_name = "DIR")]
     source_map: Vec<PathBuf>,
 }
@@ -130,43 +125,43 @@ struct LineArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Symbols")]
 struct SymbolArgs {
-    /// vmlinux file for kernel symbols
+    /// Take kernel symbols from this vmlinux
     #[arg(short = 'k', long = "vmlinux", value_name = "FILE")]
     vmlinux: Option<PathBuf>,
 
-    /// kallsyms file for kernel symbols (gzip allowed)
+    /// Take kernel symbols from this file
     #[arg(long = "kallsyms", value_name = "FILE")]
     kallsyms: Option<PathBuf>,
 
-    /// Do not use a vmlinux even if one is found
+    /// Don't use a vmlinux
     #[arg(long = "ignore-vmlinux")]
     ignore_vmlinux: bool,
 
-    /// Load symbols of kernel modules from their files
+    /// Read symbols of kernel modules from their files
     #[arg(short = 'm', long = "modules")]
     modules: bool,
 
-    /// Look for all files of the recorded system below this folder
+    /// Folder with the files of the recorded machine
     #[arg(long = "symfs", value_name = "DIR")]
     symfs: Option<PathBuf>,
 
-    /// Build-ID cache
+    /// Build-ID cache [default: ~/.debug]
     #[arg(long = "buildid-dir", value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
-    /// Leave inlined functions out of call chains
+    /// Leave out inlined functions
     #[arg(long = "no-inline", overrides_with = "inline")]
     no_inline: bool,
 
-    /// Show inlined functions in call chains (the default)
+    /// Show inlined functions (default)
     #[arg(long = "inline", overrides_with = "no_inline")]
     inline: bool,
 
-    /// Show names as the files have them
+    /// Show mangled names
     #[arg(long = "no-demangle", overrides_with = "demangle")]
     no_demangle: bool,
 
-    /// Demangle names (the default)
+    /// Demangle names (default)
     #[arg(long = "demangle", overrides_with = "no_demangle")]
     demangle: bool,
 
@@ -304,9 +299,9 @@ fn unnamed() -> Source {
     };
     let path = path.strip_prefix(".").unwrap_or(&path).to_owned();
     TOLD.call_once(|| {
-        let shown = harmless(&path.display().to_string()).into_owned();
+        let lines = said("note", &format!("reading {}", path.display()), None);
         // Nobody may be there to read it.
-        let _ = writeln!(std::io::stderr(), "pjit: reading {shown}");
+        let _ = std::io::stderr().write_all(lines.as_bytes());
     });
     Source::File(path)
 }

@@ -4,35 +4,42 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use crate::input::{Door, Store};
 use crate::jitdump::lint::{Grade, lint};
 use crate::jitdump::survey::survey;
 use crate::output::jitdump::{Lists, write_lists, write_summary};
-use crate::output::text::harmless;
 use crate::runtimes::dump_names::numbers_of_dump;
 
+use super::page::Page;
+use super::refusal::said;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit jitdump jit-4711.dump", ""),
+        (
+            "pjit jitdump --functions jit-4711.dump | sort -k3 -n | tail",
+            "the largest",
+        ),
+        ("pjit jitdump --records jit-4711.dump | less", ""),
+        ("pjit jitdump --strict *.dump", "in a runtime's own tests"),
+    ],
+    short: &[],
+    notes: "pjit prints a summary of each file, then lints. An error loses or misreads something. A warning leaves the format. A note is good to know. [0x...] is the offset of the first record that the lint is about. Known habits of a runtime are marked as usual.\n\nExit status: 0 done, 1 unreadable file or lint errors with --strict, 2 wrong arguments.",
+};
+
 /// Arguments of `pjit jitdump`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit jitdump jit-4711.dump
-  pjit jitdump --functions jit-4711.dump | sort -k3 -n | tail    # the largest
-  pjit jitdump --records jit-4711.dump | less
-  pjit jitdump --strict *.dump                                   # in a runtime's own tests
-
-Exit status: 0; 1 if a file cannot be read, or with --strict if there is an error among the lints; 2 for wrong usage.")]
 pub struct JitdumpArgs {
     /// Dumps to read
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// List functions: code index, address, size, time, thread, what they have (L lines, U unwinding, u an empty table, c cut code), name
+    /// List functions; marks are L lines, U unwinding, u empty table, c cut code
     #[arg(short = 's', long = "functions", visible_aliases = ["syms", "list"])]
     functions: bool,
 
@@ -52,11 +59,11 @@ pub struct JitdumpArgs {
     #[arg(short = 'a', long = "all")]
     all: bool,
 
-    /// Exit with status 1 when a lint is an error
+    /// Exit with status 1 if a lint is an error
     #[arg(long = "strict")]
     pub strict: bool,
 
-    /// File to write instead of standard output; it appears when it is whole
+    /// Write to FILE
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -67,8 +74,7 @@ pub struct JitdumpArgs {
 impl Verb for JitdumpArgs {
     /// Describes dumps one after the other; one that cannot be read does not keep the others from being.
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut out =
-            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
+        let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
         let (mut failed, mut described) = (false, false);
         for (number, path) in self.files.iter().enumerate() {
             if number > 0 {
@@ -81,15 +87,15 @@ impl Verb for JitdumpArgs {
                 }
                 Err(problem) => {
                     out.flush()?;
-                    let line = harmless(&problem).into_owned();
-                    let _ = writeln!(std::io::stderr(), "pjit: {line}");
+                    let lines = said("error", &problem, None);
+                    let _ = std::io::stderr().write_all(lines.as_bytes());
                     failed = true;
                 }
             }
         }
         // What is in the file stays when there is nothing to put there.
         if described || self.output.is_none() {
-            out.finish().context("output")?;
+            out.finish()?;
         }
         Ok(if failed {
             ExitCode::FAILURE

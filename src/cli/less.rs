@@ -41,7 +41,7 @@ const CUTS: &[&str] = &[
 pub struct OfStat;
 
 impl Unfit for OfStat {
-    const WHY: &'static str = "stat adds up counts: it shows no stacks and no functions";
+    const WHY: &'static str = "stat adds up counts and reads no stacks";
     const OPTIONS: &'static [&'static [&'static str]] = &[
         NAMES,
         CUTS,
@@ -65,7 +65,7 @@ impl Unfit for OfStat {
 pub struct OfCheck;
 
 impl Unfit for OfCheck {
-    const WHY: &'static str = "check tells whether there are names, and shows none";
+    const WHY: &'static str = "check shows no names";
     const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, &["force", "source_map"]];
 }
 
@@ -74,7 +74,7 @@ impl Unfit for OfCheck {
 pub(super) struct OfBundle;
 
 impl Unfit for OfBundle {
-    const WHY: &'static str = "bundle packs what any view may ask for, and shows none";
+    const WHY: &'static str = "bundle packs everything for all views";
     const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, CUTS, &["force"]];
 }
 
@@ -110,7 +110,7 @@ impl<U: Unfit> FromArgMatches for Less<U> {
         let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         if let Some(id) = U::OPTIONS.iter().copied().flatten().find(is_given) {
             let option = id.replace('_', "-");
-            let text = format!("--{option} does nothing here: {}\n", U::WHY);
+            let text = format!("--{option} has no effect: {}\n", U::WHY);
             return Err(Error::raw(ErrorKind::UnknownArgument, text));
         }
         InputArgs::from_arg_matches(matches).map(|args| Self(args, PhantomData))

@@ -8,8 +8,9 @@ use clap::Args;
 use super::annotate::{SourceArgs, source_roots};
 use super::input::InputArgs;
 use super::named::Named;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb};
+use super::verb::{Context, Verb, require_function};
 use crate::ask::List;
 use crate::output::answer::Format;
 use crate::questions::budget::Budget;
@@ -17,26 +18,30 @@ use crate::questions::budget::Budget;
 /// Lines of a page, if nothing else is said: a function that was asked for is wanted whole.
 const LINES: usize = 400;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit list parse", ""),
+        (
+            "pjit list compress server/perf.data --source-root ~/src/server",
+            "",
+        ),
+        ("pjit list '^core::fmt::' --budget 60", ""),
+        ("pjit list f:3c9a12e0 --format json", "by its id in JSON"),
+    ],
+    short: &["source-root", "weight", "event", "format", "budget"],
+    notes: "self was sampled in the line itself. With callees adds what the line calls. A sample counts once for a line. An inlined function has its own lines, and the line of its call in the function around it.",
+};
+
 /// Arguments of `pjit list`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    mut_arg("budget", |arg| arg.help("How much may be printed: N lines, or Nc characters (default: 400 lines); the lightest lines go first")),
-    after_help = "self is what was sampled in a line itself, with callees what it took with all that it calls; a
-sample counts once for a line. An inlined function has its own lines, and the line of its call in
-the function around it.
-
-Examples:
-  pjit list parse
-  pjit list compress server/perf.data --source-root ~/src/server
-  pjit list '^core::fmt::' --budget 60
-  pjit list f:3c9a12e0 --format json"
-)]
+    mut_arg("budget", |arg| arg.help("Print at most N lines, or Nc characters [default: 400]")))]
 pub struct ListArgs {
-    /// Function: its name, its id in JSON, or an expression that finds it
+    /// Name of a function, its id in JSON, or a regular expression
     #[arg(value_name = "FUNCTION")]
     function: String,
 
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -57,6 +62,8 @@ pub struct ListArgs {
 
 impl Verb for ListArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let is_named = self.file.is_some() || self.input.input.is_some();
+        require_function("list", &self.function, is_named)?;
         let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);

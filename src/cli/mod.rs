@@ -13,6 +13,7 @@ pub mod flamegraph;
 pub mod fold;
 pub mod gate;
 pub mod guide;
+mod help;
 pub mod input;
 pub mod jitdump;
 mod lazy;
@@ -20,6 +21,7 @@ mod less;
 pub mod list;
 mod man;
 mod named;
+mod page;
 mod parcel;
 pub mod peek;
 pub mod perf_only;
@@ -27,6 +29,7 @@ pub mod perfconfig;
 mod picture;
 pub mod question;
 pub mod record;
+mod refusal;
 pub mod report;
 pub mod script;
 mod sides;
@@ -34,29 +37,28 @@ pub mod stat;
 pub mod summary;
 pub mod target;
 pub mod terminal;
+mod topics;
 mod verb;
 pub mod weight;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use lazy::Lazy;
+pub use refusal::said;
 pub use verb::{Context, Verb, run};
 
-/// Post-processor of Linux perf recordings
+/// Show where CPU time goes in Linux programs, JIT code included
 #[derive(Debug, Parser)]
 #[command(
     name = "pjit",
-    version,
-    about = "Reads Linux perf recordings, merges jitdumps in memory, unwinds and symbolises, and prints perf-style reports and folded stacks",
+    version = env!("PJIT_VERSION"),
     infer_long_args = true,
-    after_help = "Examples:
-  pjit report perf.data --percent-limit 0.5
-  pjit fold | inferno-flamegraph > flame.svg
-  pjit report -i perf.data --stdio --no-children -g none --percent-limit 0.5 | head -n 100"
+    disable_help_subcommand = true
 )]
 pub struct Cli {
     /// What to do
@@ -67,48 +69,45 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Record a program, running processes or the machine with perf, and tell where the CPU goes
+    /// Record a program with perf, and show where the time goes
     Record(Lazy<record::RecordArgs>),
     /// Print a profile as perf report --stdio does
     Report(Lazy<report::ReportArgs>),
-    /// Print functions with their samples beside instructions and source lines, as perf annotate --stdio does
+    /// Show a function instruction by instruction
     Annotate(Lazy<annotate::AnnotateArgs>),
-    /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
+    /// Print folded stacks for flame graph tools
     Fold(Lazy<fold::FoldArgs>),
-    /// Write a file for another tool: Firefox Profiler, pprof, speedscope, CSV
+    /// Write a file for Firefox Profiler, pprof, speedscope or SQL
     Export(Lazy<export::ExportArgs>),
-    /// Pack a recording with all files that reading it takes, for another machine
+    /// Pack a recording with its files, for another machine
     Bundle(Lazy<bundle::BundleArgs>),
-    /// Draw a flame graph
+    /// Draw a flame graph, as a page or as SVG
     Flamegraph(Lazy<flamegraph::FlamegraphArgs>),
-    /// Print samples with their stacks as perf script does
+    /// Print samples with their stacks, as perf script does
     Script(Lazy<script::ScriptArgs>),
-    /// Print totals of events with perf stat's metrics: of recordings of perf stat, and sums over those of perf record
+    /// Print totals of events, as perf stat report does
     Stat(Lazy<stat::StatArgs>),
-    /// Describe and check jitdump files, for the authors of JIT runtimes
-    ///
-    /// Prints a summary of each file (header, clocks, records by kind, code, addresses used twice, line
-    /// tables, unwinding information, which runtime it looks like) and lints. Errors are where
-    /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
-    /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
+    /// Describe and check JIT dumps, for authors of runtimes
     Jitdump(Lazy<jitdump::JitdumpArgs>),
-    /// Tell where the time goes on one page: who pays, own functions, what is done, what to type next
+    /// Show where CPU time goes, on one page
     Summary(Lazy<summary::SummaryArgs>),
     /// Show who calls a function, and what it calls
     Peek(Lazy<peek::PeekArgs>),
-    /// Show which source lines of a function weigh how much, alone and with what they call
+    /// Show which source lines of a function cost time
     List(Lazy<list::ListArgs>),
-    /// Tell what changed between recordings, and whether it is noise
+    /// Show what changed between recordings, and if it is noise
     Diff(Lazy<diff::DiffArgs>),
-    /// Pass or fail new recordings by rules: growth, budgets, nothing new above
+    /// Pass or fail new recordings by rules, for CI
     Gate(Lazy<gate::GateArgs>),
-    /// Print how to record, read and compare, for who has never seen pjit
+    /// Explain how to record, read and compare
     Guide(Lazy<guide::GuideArgs>),
-    /// Tell whether a recording is fit for conclusions, and what would make it fit
+    /// Show all options of a command, or a list such as keys
+    Help(Lazy<topics::HelpArgs>),
+    /// Tell if you can trust a recording, and how to mend it
     Check(Lazy<check::CheckArgs>),
     /// Print a completion script for a shell
     Completions(Lazy<completions::CompletionsArgs>),
-    /// Print a man page: of pjit, or of one of its commands
+    /// Print a man page
     Man(Lazy<man::ManArgs>),
 }
 
@@ -133,6 +132,7 @@ impl Command {
             Self::Diff(args) => &**args,
             Self::Gate(args) => &**args,
             Self::Guide(args) => &**args,
+            Self::Help(args) => &**args,
             Self::Check(args) => &**args,
             Self::Completions(args) => &**args,
             Self::Man(args) => &**args,
@@ -140,29 +140,85 @@ impl Command {
     }
 }
 
-/// What the arguments say.
+/// What is known of a verb besides its options.
+fn page(verb: &str) -> &'static page::Page {
+    const NOTHING: page::Page = page::Page {
+        examples: &[],
+        short: &[],
+        notes: "",
+    };
+    match verb {
+        "record" => &record::PAGE,
+        "summary" => &summary::PAGE,
+        "peek" => &peek::PAGE,
+        "list" => &list::PAGE,
+        "annotate" => &annotate::PAGE,
+        "flamegraph" => &flamegraph::PAGE,
+        "report" => &report::PAGE,
+        "script" => &script::PAGE,
+        "stat" => &stat::PAGE,
+        "fold" => &fold::PAGE,
+        "check" => &check::PAGE,
+        "diff" => &diff::PAGE,
+        "gate" => &gate::PAGE,
+        "export" => &export::PAGE,
+        "bundle" => &bundle::PAGE,
+        "guide" => &guide::PAGE,
+        "help" => &topics::PAGE,
+        "jitdump" => &jitdump::PAGE,
+        "completions" => &completions::PAGE,
+        "man" => &man::PAGE,
+        _ => &NOTHING,
+    }
+}
+
+/// Parses the command line.
 ///
 /// # Errors
-/// When they mean nothing; of an option that is cut too short, what it could be.
+/// When the arguments mean nothing; of an option that is cut too short, what it could be.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(args).map_err(|error| {
         let plainer = ambiguous(&error, args).or_else(|| named_twice(&error));
-        plainer.unwrap_or_else(|| without_far_suggestion(error))
+        plainer.unwrap_or(error)
     })
 }
 
-/// Says why the arguments mean nothing, or what was asked about them.
+/// Prints why the arguments mean nothing, or the help that was asked for.
 #[must_use]
 pub fn refuse(args: &[OsString], error: &clap::Error) -> ExitCode {
+    let verb = refusal::verb_of(args);
+    let is_long = args
+        .iter()
+        .skip(2)
+        .any(|word| word.to_string_lossy().starts_with("--h"));
+    let page = || match verb {
+        Some(verb) => help::of_verb(verb, is_long).unwrap_or_default(),
+        None => help::overview(),
+    };
     // Nobody may be there to read it.
-    let _ = error.print();
-    let records = args.get(1).is_some_and(|verb| verb == "record");
-    match error.exit_code() {
-        0 => ExitCode::SUCCESS,
-        // Others are those of what is recorded.
-        _ if records => ExitCode::from(record::CANNOT),
-        code => ExitCode::from(u8::try_from(code).unwrap_or(2)),
+    match error.kind() {
+        ErrorKind::DisplayHelp => {
+            let _ = std::io::stdout().write_all(page().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = std::io::stderr().write_all(page().as_bytes());
+        }
+        _ => {
+            let lines = refusal::refusal(error, args).lines();
+            let _ = std::io::stderr().write_all(lines.as_bytes());
+        }
     }
+    // Other numbers are those of what is recorded.
+    ExitCode::from(if verb == Some("record") {
+        record::CANNOT
+    } else {
+        2
+    })
 }
 
 /// The same of a recording that is named with `-i` and without.
@@ -175,29 +231,9 @@ fn named_twice(error: &clap::Error) -> Option<clap::Error> {
     let is_conflict = error.kind() == ErrorKind::ArgumentConflict;
     let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
     let mut values = names.into_iter().filter_map(|kind| error.get(kind));
-    let text = "-i and a file: which one is the recording?\n";
+    let text = "the recording is named twice, with -i and without\n";
     (is_conflict && values.any(is_input))
         .then(|| clap::Error::raw(ErrorKind::ArgumentConflict, text))
-}
-
-/// An error that suggests no option that has little in common with what was given.
-fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
-    let text = |kind: ContextKind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
-        _ => None,
-    };
-    let (given, suggested) = (
-        text(ContextKind::InvalidArg),
-        text(ContextKind::SuggestedArg),
-    );
-    if let (Some(given), Some(suggested)) = (given, suggested)
-        && crate::near::distance(&given, &suggested).is_none()
-    {
-        error.remove(ContextKind::SuggestedArg);
-        // It has the suggestion, too.
-        error.remove(ContextKind::Usage);
-    }
-    error
 }
 
 /// The same of an option that several begin with, as perf says it.
@@ -218,10 +254,10 @@ fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
     names.sort_unstable();
     let last = names.pop().filter(|_| !names.is_empty())?;
     let text = format!(
-        "ambiguous option: --{start} (could be --{} or --{last})",
+        "ambiguous option: --{start} (could be --{} or --{last})\n",
         names.join(", --")
     );
-    Some(command.clone().error(ErrorKind::UnknownArgument, text))
+    Some(clap::Error::raw(ErrorKind::UnknownArgument, text))
 }
 
 /// The arguments with `--threads N` as `--jobs=N`: perf has a flag of that name without a number
@@ -323,7 +359,7 @@ mod tests {
             let error = parse(&words).expect_err(line);
             let text = error.to_string();
             assert!(
-                text.contains("-i and a file: which one is the recording?"),
+                text.contains("the recording is named twice, with -i and without"),
                 "{line}: {text}"
             );
             assert_eq!(error.exit_code(), 2, "{line}");

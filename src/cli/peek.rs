@@ -6,29 +6,30 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb};
+use super::verb::{Context, Verb, require_function};
 use crate::ask::Peek;
+
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit peek malloc", ""),
+        ("pjit peek parse --depth 3", "three levels of callers"),
+        ("pjit peek '^core::fmt::' server/perf.data --budget 40", ""),
+        ("pjit peek f:3c9a12e0 --format json", "by its id in JSON"),
+    ],
+    short: &["depth", "weight", "event", "format", "budget"],
+    notes: "The first percentage is of the function's inclusive weight, the second of the total. An edge counts once for each sample. A recursive function is its own caller and callee, and then edges overlap.",
+};
 
 /// Arguments of `pjit peek`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    after_help = "The first percentage is of the function's inclusive weight, the second of the total. An edge
-counts once per sample; a function that calls itself is its own caller and callee, and then
-edges overlap.
-
-Examples:
-  pjit peek malloc
-  pjit peek '^core::fmt::' server/perf.data --budget 40
-  pjit peek parse --depth 3
-  pjit peek f:3c9a12e0 --format json"
-)]
 pub struct PeekArgs {
-    /// Function: its name, its id in JSON, or an expression that finds it
+    /// Name of a function, its id in JSON, or a regular expression
     #[arg(value_name = "FUNCTION")]
     function: String,
 
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -36,7 +37,7 @@ pub struct PeekArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Levels of callers and callees
+    /// Show N levels of callers and callees
     #[arg(long = "depth", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     depth: u16,
 
@@ -49,6 +50,8 @@ pub struct PeekArgs {
 
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let is_named = self.file.is_some() || self.input.input.is_some();
+        require_function("peek", &self.function, is_named)?;
         let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);

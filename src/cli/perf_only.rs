@@ -31,8 +31,8 @@ const fn valued(long: &'static str, instead: &'static str) -> PerfOnly {
     }
 }
 
-const NO_BRANCHES: &str = "pjit does not read branch records as a histogram";
-const NO_TRACES: &str = "pjit does not decode hardware traces";
+const NO_BRANCHES: &str = "it reads no branch records";
+const NO_TRACES: &str = "it decodes no hardware traces";
 
 const OPTIONS: &[PerfOnly] = &[
     PerfOnly {
@@ -41,12 +41,12 @@ const OPTIONS: &[PerfOnly] = &[
     },
     PerfOnly {
         short: Some('D'),
-        ..flag("dump-raw-trace", "use `perf report -D` to see raw records")
+        ..flag("dump-raw-trace", "perf report -D shows raw records")
     },
     flag("branch-history", NO_BRANCHES),
-    flag("disable-order", "pjit always orders records by time"),
+    flag("disable-order", "it always orders records by time"),
     valued("itrace", NO_TRACES),
-    flag("mem-mode", "pjit does not report memory accesses"),
+    flag("mem-mode", "it reports no memory accesses"),
     flag("show-on-off-events", ""),
     flag("show-ref-call-graph", ""),
     flag("stitch-lbr", ""),
@@ -104,10 +104,7 @@ impl FromArgMatches for PerfOnlyArgs {
                 } else {
                     format!(": {}", option.instead)
                 };
-                let text = format!(
-                    "perf report has the option --{}, pjit does not{more}\n",
-                    option.long
-                );
+                let text = format!("pjit has no --{}{more}\n", option.long);
                 return Err(Error::raw(ErrorKind::UnknownArgument, text));
             }
         }

@@ -43,7 +43,7 @@ impl Target {
                 });
                 anyhow::ensure!(
                     force || may_be_replaced(path),
-                    "{} is there and was not made by pjit; name another file with -o, or replace it with -f",
+                    "{} exists and is not pjit's: -o FILE names another one, -f replaces it",
                     path.display()
                 );
                 Some(path.to_owned())
@@ -67,7 +67,7 @@ fn format_of(path: &Path) -> anyhow::Result<Format> {
         None | Some("svg") => Ok(Format::Svg),
         Some("html" | "htm") => Ok(Format::Html),
         Some(other) => Err(wrong_usage(format!(
-            "flamegraph cannot write .{other} ({}); it writes .svg and .html, or as --format says",
+            "flamegraph writes no .{other} file: {}\nhint: -o flame.svg or -o flame.html",
             path.display()
         ))),
     }

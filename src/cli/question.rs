@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use regex::Regex;
@@ -24,11 +23,11 @@ use crate::questions::kinds::{Corrections, OwnRules};
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QuestionArgs {
-    /// Only this event (default: the main one, a clock or cycles if there is one)
+    /// Only this event [default: a clock or cycles]
     #[arg(long = "event", value_name = "NAME")]
     pub event: Option<String>,
 
-    /// Count the idle task, too, which `perf record -a` samples where processors have nothing to do
+    /// Count idle processors too, as perf record -a samples them
     #[arg(long = "idle")]
     pub idle: bool,
 
@@ -71,19 +70,19 @@ impl QuestionArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Own code")]
 pub struct OwnArgs {
-    /// What is mine: functions or objects that match, and nothing else (repeatable)
+    /// Only matching functions and objects are mine
     #[arg(long = "own", value_name = "REGEX")]
     own: Vec<String>,
 
-    /// What is not mine, though it would be (repeatable)
+    /// Matching functions and objects are not mine
     #[arg(long = "not-own", value_name = "REGEX")]
     not_own: Vec<String>,
 
-    /// A package of yours: functions, files or objects that match belong to it, whatever the rules say (repeatable)
+    /// Make a package of matching functions and files
     #[arg(long = "package", value_name = "NAME=REGEX")]
     packages: Vec<String>,
 
-    /// The same for what functions do (repeatable)
+    /// Name what matching functions do
     #[arg(long = "activity", value_name = "NAME=REGEX")]
     activities: Vec<String>,
 }
@@ -113,7 +112,8 @@ impl OwnArgs {
 fn named(option: &str, texts: &[String]) -> Result<Vec<(String, Regex)>, String> {
     let one = |text: &String| {
         let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
-        let (name, pattern) = parts.ok_or_else(|| format!("{option}: NAME=REGEX, not '{text}'"))?;
+        let (name, pattern) =
+            parts.ok_or_else(|| format!("{option} takes NAME=REGEX, not '{text}'"))?;
         regexes(option, &[pattern.to_owned()])?;
         let regex = Regex::new(pattern).map_err(|error| format!("{option}: {error}"))?;
         Ok((name.to_owned(), regex))
@@ -125,19 +125,25 @@ fn named(option: &str, texts: &[String]) -> Result<Vec<(String, Regex)>, String>
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct PrintArgs {
-    /// Format of the answer
-    #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    /// Print text, markdown, json or csv
+    #[arg(
+        long = "format",
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = Format::Text,
+        hide_possible_values = true
+    )]
     pub format: Format,
 
-    /// How much may be printed: N lines, or Nc characters (default: 45 lines, JSON 60 rows); what is left out is one row
+    /// Print at most N lines, or Nc characters [default: 45]
     #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
     pub budget: Option<Budget>,
 
-    /// Names and paths whole
+    /// Don't shorten names and paths
     #[arg(long = "full-names")]
     pub full_names: bool,
 
-    /// File to write instead of standard output; it appears when it is whole
+    /// Write to FILE
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -155,10 +161,9 @@ impl PrintArgs {
     ) -> anyhow::Result<ExitCode> {
         let mut answer = answered(&request.map_err(wrong_usage)?, diag)?;
         answer.warn(diag.warnings());
-        let mut out =
-            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
+        let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
         answer::write(&answer, self.format, self.budget, &mut out)?;
-        out.finish().context("output")?;
+        out.finish()?;
         let status = status(&answer);
         leave(answer);
         Ok(status)
@@ -174,7 +179,7 @@ impl ValueEnum for Format {
         let (word, help) = match self {
             Self::Text => ("text", "For people"),
             Self::Markdown => ("markdown", "For comments on pull requests"),
-            Self::Json => ("json", "For programs; docs/schema describes it"),
+            Self::Json => ("json", "For programs; pjit guide schema explains it"),
             Self::Csv => ("csv", "One table, for spreadsheets"),
         };
         Some(PossibleValue::new(word).help(help))
@@ -196,12 +201,12 @@ pub fn parse_budget(word: &str) -> Result<Budget, String> {
         _ => None,
     };
     let (Ok(number), Some(is_characters)) = (number.parse(), is_characters) else {
-        return Err("a number of lines, or of characters with c or chars behind".to_owned());
+        return Err("takes a number of lines such as 60, or characters such as 8000c".to_owned());
     };
     if is_characters {
         Ok(Budget::Characters(number))
     } else if number < Budget::MIN_LINES {
-        Err(format!("at least {} lines", Budget::MIN_LINES))
+        Err(format!("takes {} lines or more", Budget::MIN_LINES))
     } else {
         Ok(Budget::Lines(number.min(Budget::MAX_LINES)))
     }

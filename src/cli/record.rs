@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::page::Page;
 use super::verb::{Context, Verb};
 use crate::record::plan::environment;
 use crate::record::plan::options::{Asked, CallGraph};
@@ -15,27 +16,44 @@ use crate::record::plan::probes::Alloc;
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit record -- npm run build", ""),
+        ("pjit record -p 4711 --duration 10", "a process that runs"),
+        ("pjit record -o before -- node bench.js", "into this folder"),
+        (
+            "pjit record --runs 5 --base 'node old.js' -- node new.js",
+            "and compare",
+        ),
+        ("sudo pjit record -a -- sleep 10", "the whole machine"),
+        ("pjit record --doctor", "what works here"),
+    ],
+    short: &[
+        "pid",
+        "all-cpus",
+        "duration",
+        "output",
+        "again",
+        "runs",
+        "base",
+        "offcpu",
+        "alloc",
+        "live",
+        "load",
+        "doctor",
+        "dry-run",
+        "call-graph",
+        "event",
+        "freq",
+    ],
+    notes: "pjit records whole stacks, and the names of JIT code. Variables of the environment turn these on for Node.js, Deno, Bun, CPython, Java, PHP, Erlang, Mono, .NET and QEMU, also below npm, make, cargo or pytest. Everything is put into one folder, which all other commands read.\n\nOptions with perf's names have perf's meaning.\n\nExit status: the command's, or 125 if pjit cannot record. The command was not started then.",
+};
+
 /// Arguments of `pjit record`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    override_usage = "pjit record [OPTIONS] [--] COMMAND...
+#[command(override_usage = "pjit record [OPTIONS] [--] COMMAND...
        pjit record [OPTIONS] -p PID[,PID] [-- sleep 10]
-       pjit record [OPTIONS] -a [-- sleep 10]",
-    after_help = "Records any program with whole stacks and the names of code that its runtime compiles: Node.js, Deno, Bun,
-CPython, Java, PHP, Erlang, Mono, .NET and QEMU are told so by their variables, also below npm, make,
-cargo or pytest. Everything lies in one folder, which all other commands take.
-
-Options that perf record has, too, mean what they mean there. Exit status: the command's, or 125 where
-pjit cannot record; the command was not started then.
-
-Examples:
-  pjit record -- npm run build
-  pjit record -o before -- node bench.js
-  pjit record --runs 5 --base 'node old.js' -- node new.js
-  pjit record -p 4711 --duration 10
-  sudo pjit record -a -- sleep 10
-  pjit record --doctor"
-)]
+       pjit record [OPTIONS] -a [-- sleep 10]")]
 pub struct RecordArgs {
     /// Record running processes
     #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
@@ -45,96 +63,95 @@ pub struct RecordArgs {
     #[arg(short = 'a', long = "all-cpus", conflicts_with = "pids")]
     machine: bool,
 
-    /// How long -p and -a record (default: until ^C, or until the command behind -- ends)
+    /// How long -p and -a record [default: until ^C, or the end of the command]
     #[arg(long = "duration", value_name = "SECONDS", value_parser = parse_seconds)]
     duration: Option<Duration>,
 
-    /// Record what the command starts to its end, too, not only as long as the command itself runs
+    /// Record until all processes that the command started have ended
     #[arg(long = "until-exit")]
     until_exit: bool,
 
-    /// Folder for the recording (default: pjit-NAME-DATE-TIME here)
+    /// Folder for the recording [default: pjit-NAME-DATE-TIME]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Record once more what is in this folder, with what pjit check learned of it
+    /// Record the command of this folder again, as pjit check advises
     #[arg(long = "again", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor"])]
     again: Option<PathBuf>,
 
-    /// Record so many runs, each in a folder of its own, after one that is thrown away
+    /// Record N runs, each in a folder, after one that is thrown away
     #[arg(long = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99),
         conflicts_with_all = ["pids", "machine", "again"])]
     runs: Option<u32>,
 
-    /// Command of the version to compare with, run by sh, by turns with the other
+    /// Command of the version to compare with, run in turns by sh
     #[arg(long = "base", value_name = "COMMAND", requires = "command", conflicts_with_all = ["pids", "machine"])]
     base: Option<String>,
 
-    /// Record where threads wait, too: every switch with its stack (needs root; see pjit report --weight wall)
+    /// Also record where threads wait (needs root; see pjit report --weight wall)
     #[arg(long = "offcpu")]
     off_cpu: bool,
 
-    /// Record who allocates: each call of the program's allocator with its stack (needs root; see pjit report --weight alloc)
+    /// Record who allocates: each call with its stack (needs root; see pjit report --weight alloc)
     #[arg(long = "alloc", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
     alloc: bool,
 
-    /// Record what is freed, too, for --weight live, peak and lifetime; costs twice to four times as much
+    /// Also record what is freed, for --weight live, peak and lifetime
     #[arg(long = "live", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
     live: bool,
 
-    /// Of allocations only those of so many bytes and more; calloc's are recorded all. With --live glibc's malloc and free alone
+    /// Record only allocations of at least this size
     #[arg(long = "min", value_name = "BYTES", value_parser = parse_bytes)]
     min: Option<u64>,
 
-    /// The allocator: a library, a program, or a module that wasmtime compiled (default: the one that the program uses)
+    /// The allocator: a library, a program or a .cwasm [default: the one that the program uses]
     #[arg(long = "lib", value_name = "FILE")]
     library: Option<PathBuf>,
 
-    /// Count cycles and instructions for pjit report --metrics (needs the processor's counters)
+    /// Count cycles and instructions for pjit report --metrics (needs hardware counters)
     #[arg(long = "metrics", conflicts_with_all = ["off_cpu", "frequency", "period"])]
     metrics: bool,
 
-    /// Command that puts load on the server that is recorded, run by sh a second after its start; the server gets SIGTERM
-    /// when it has ended
+    /// Command that sends load to the recorded server, run by sh; then the server gets SIGTERM
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["pids", "machine", "runs", "base"])]
     load: Option<String>,
 
-    /// Copy the programs, libraries and debug files that samples hit, too, so that the folder tells the same on another machine
+    /// Copy programs and debug files too, to read the folder on another machine
     #[arg(long = "files")]
     files: bool,
 
-    /// Gather what belongs to a recording whose pjit was killed
+    /// Collect the files of a recording whose pjit was killed
     #[arg(long = "finish", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor", "again"])]
     finish: Option<PathBuf>,
 
-    /// Say what works here and what would mend the rest; record nothing
+    /// Tell what this machine can record, and how to enable the rest
     #[arg(long = "doctor", conflicts_with = "command")]
     doctor: bool,
 
-    /// Print the commands that record the same; record nothing
+    /// Print the commands that would record, and stop
     #[arg(long = "dry-run")]
     dry_run: bool,
 
-    /// Leave a runtime as it is: node, deno, bun, python, java, php, erlang, mono, dotnet, qemu, wasmtime, or all (repeatable)
+    /// Don't turn on node, deno, python, ..., or all
     #[arg(long = "no-switch", value_name = "RUNTIME", value_delimiter = ',', value_parser = parse_runtime)]
     no_switch: Vec<String>,
 
-    /// Load perf's agent into JVMs: dumps with code and lines instead of a map (libperf-jvmti.so)
+    /// Load perf's agent (libperf-jvmti.so) into JVMs: dumps of code instead of a map
     #[arg(long = "java-agent", value_name = "FILE", conflicts_with_all = ["pids", "machine"])]
     java_agent: Option<PathBuf>,
 
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short = 'q', long = "quiet")]
     quiet: bool,
 
-    /// Say which files were gathered, and where they were
+    /// List the collected files, and where they were
     #[arg(short = 'v', long = "verbose")]
     verbose: bool,
 
     #[command(flatten)]
     perf: PerfArgs,
 
-    /// The command, or what ends a recording with -p or -a
+    /// Command to record; with -p or -a, the command that ends it
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
 }
@@ -143,7 +160,7 @@ pub struct RecordArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "As in perf record")]
 struct PerfArgs {
-    /// Samples a second (default: 999)
+    /// Samples in a second [default: 999]
     #[arg(
         short = 'F',
         long = "freq",
@@ -152,15 +169,15 @@ struct PerfArgs {
     )]
     frequency: Option<u64>,
 
-    /// Events from one sample to the next, instead
+    /// Sample every N events instead
     #[arg(short = 'c', long = "count", value_name = "N")]
     period: Option<u64>,
 
-    /// Event to record (repeatable; default: cycles, or the CPU's time where there are none)
+    /// Event to record (repeatable) [default: cycles, or the CPU clock]
     #[arg(short = 'e', long = "event", value_name = "EVENT")]
     events: Vec<String>,
 
-    /// How stacks are recorded: dwarf[,BYTES], fp or lbr (default: dwarf,65528, less for a small ring)
+    /// How to record stacks: dwarf[,BYTES], fp or lbr [default: dwarf,65528]
     #[arg(long = "call-graph", value_name = "HOW", value_parser = parse_call_graph)]
     call_graph: Option<CallGraph>,
 
@@ -168,15 +185,15 @@ struct PerfArgs {
     #[arg(short = 'g', conflicts_with = "call_graph")]
     frame_pointers: bool,
 
-    /// Size of the ring of each processor (default: 16M, or what this user may have)
+    /// Size of the ring of each processor [default: 16M, or less]
     #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = parse_ring)]
     ring: Option<u64>,
 
-    /// Do not compress the recording: some readers cannot take it
+    /// Don't compress the recording
     #[arg(long = "no-z")]
     uncompressed: bool,
 
-    /// Any option of perf record, as one word: --perf=--switch-events (repeatable)
+    /// Any option of perf record, such as --perf=--switch-events (repeatable)
     #[arg(long = "perf", value_name = "OPTION", allow_hyphen_values = true)]
     more: Vec<String>,
 }
@@ -534,7 +551,7 @@ mod recording {
                 (None, []) => "; ^C ends it",
                 _ => "",
             };
-            say(&format!("pjit: recording{until}\n"));
+            say(&format!("note: recording{until}\n"));
         }
         let asked = prepared.request.asked.clone();
         let recorded = run::record(prepared)?;
@@ -661,11 +678,11 @@ fn parse_bytes(word: &str) -> Result<u64, String> {
 
 /// `10`, `0.5`
 fn parse_seconds(word: &str) -> Result<Duration, String> {
-    let seconds: f64 = word.parse().map_err(|_| "a number of seconds")?;
+    let seconds: f64 = word.parse().map_err(|_| "takes a number of seconds")?;
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "a number of seconds".to_owned())
+        .ok_or_else(|| "takes a number of seconds".to_owned())
 }
 
 /// A word of the table of switches, wasmtime or all.
@@ -674,7 +691,7 @@ fn parse_runtime(word: &str) -> Result<String, String> {
     if words.contains(&word) || matches!(word, "wasmtime" | "all") {
         return Ok(word.to_owned());
     }
-    Err(format!("one of {}, wasmtime, all", words.join(", ")))
+    Err(format!("takes {}, wasmtime or all", words.join(", ")))
 }
 
 /// `dwarf,8192`, `fp`; a number as the kernel takes it.
@@ -684,14 +701,14 @@ fn parse_call_graph(word: &str) -> Result<CallGraph, String> {
     };
     let bytes = size.parse::<u32>().ok();
     let bytes = bytes.filter(|bytes| (8..=65_528).contains(bytes) && bytes.is_multiple_of(8));
-    let bytes = bytes.ok_or("the kernel copies 8 to 65528 bytes of stack, in multiples of 8")?;
+    let bytes = bytes.ok_or("takes 8 to 65528 bytes of stack, in multiples of 8")?;
     Ok(CallGraph::Dwarf(bytes))
 }
 
 /// `16M`, `512K`, `8388608B`, or pages as perf counts them.
 fn parse_ring(word: &str) -> Result<u64, String> {
     const PAGE: u64 = 4096;
-    let wrong = || "a power of two of pages, or bytes with B, K, M or G behind".to_owned();
+    let wrong = || "takes a power of two of pages, or bytes such as 16M".to_owned();
     let end = word
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(word.len());

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use super::callgraph::CallGraphArgs;
 use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored};
 use super::verb::{answered, leave, no_color, write_header, wrong_usage};
@@ -23,20 +24,59 @@ use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::output::text::harmless;
 use crate::profile::{Facet, SampleFilter};
-use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
+use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{Grouping, Latency, ReportOptions};
 use crate::session::listing::Listing;
 use crate::time_spec::{parse_cpus, parse_quantum};
 use crate::weigh::Spec;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit report", "with callers, as perf report --stdio"),
+        (
+            "pjit report --no-children -g none | head -n 40",
+            "flat: where time is spent",
+        ),
+        (
+            "pjit report --no-children -g caller",
+            "which calls lead there",
+        ),
+        (
+            "pjit report perf.data --percent-limit 0.5",
+            "without small rows",
+        ),
+        (
+            "pjit report --no-children -s dso,sym -t,",
+            "for a spreadsheet",
+        ),
+        (
+            "pjit report -s comm -F overhead,sample,comm",
+            "exactly these columns",
+        ),
+        ("pjit report --header-only", "what was recorded, and where"),
+    ],
+    short: &[
+        "sort",
+        "fields",
+        "children",
+        "no-children",
+        "call-graph",
+        "percent-limit",
+        "show-nr-samples",
+        "hierarchy",
+        "comms",
+        "dsos",
+        "symbols",
+        "header",
+    ],
+    notes: "Keys of --sort and --fields: pjit help keys. Weights: pjit help weights.",
+};
+
 /// Arguments of `pjit report`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    args_override_self = true,
-    after_help = after_help()
-)]
+#[command(args_override_self = true)]
 pub struct ReportArgs {
-    /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
+    /// Recording [default: perf.data]; a second word filters symbols
     #[arg(value_name = "FILE", num_args = 0..=2)]
     words: Vec<OsString>,
 
@@ -71,56 +111,31 @@ pub struct ReportArgs {
     perf_only: PerfOnlyArgs,
 }
 
-fn after_help() -> String {
-    const EXAMPLES: &str = "Examples:
-  pjit report                                      callers included, as perf report --stdio
-  pjit report perf.data --percent-limit 0.5        another recording, without small rows
-  pjit report --no-children -g none | head -n 40   flat: where time is spent
-  pjit report --no-children -g caller              which calls lead there
-  pjit report --no-children -s dso,sym -t,         for a spreadsheet
-  pjit report -s comm -F overhead,sample,comm      exactly these columns
-  pjit report --header-only                        what was recorded, where and how";
-    let mut text = format!("{EXAMPLES}\n\nKeys of --sort and --fields:");
-    let mut width = usize::MAX;
-    for key in known_keys() {
-        if width > 100 {
-            text.push_str("\n ");
-            width = 1;
-        }
-        text.push_str(&format!(" {key}"));
-        width += key.len() + 1;
-    }
-    text.push_str("\nOf tracepoints also their fields: FIELD, EVENT.FIELD, EVENT.*, trace_fields, each with /raw; FIELD~2 between powers of two.");
-    text.push_str("\nThe beginning of a name will do: the first in perf's order that has it.");
-    text
-}
-
 /// What rows are and in which order.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rows")]
 struct RowArgs {
-    /// Keys that make rows and order them; +KEY appends to comm,dso,symbol
+    /// Keys of rows, such as dso,sym; +KEY adds one (pjit help keys)
     #[arg(short = 's', long = "sort", value_name = "KEYS")]
     sort: Option<String>,
 
-    /// Columns; +KEY appends to the default ones
+    /// Columns, such as overhead,sym; +KEY adds one
     #[arg(short = 'F', long = "fields", value_name = "KEYS")]
     fields: Option<String>,
 
-    /// Credit callers with what they call (the default when there are call chains)
+    /// Add the time of callees to callers (default)
     #[arg(long = "children", overrides_with = "no_children")]
     children: bool,
 
-    /// Credit only the function that was running
+    /// Count only the function that was running
     #[arg(long = "no-children", overrides_with = "children")]
     no_children: bool,
 
-    /// Percentages of what filters leave, or of everything
+    /// Percentages of the filtered samples, or of all
     #[arg(long = "percentage", value_name = "KIND", value_enum)]
     percentage: Option<Percentage>,
 
-    /// Rates behind the counters, with their error: ipc, branch-miss, cache-miss, l1d-miss, llc-miss, mpki, stall, ghz, fault-rate,
-    /// EVENT/EVENT; without a list, those that the recording has events for
+    /// Add rates with their error: ipc, branch-miss, cache-miss, mpki, ghz, EVENT/EVENT, ... [default: all]
     #[arg(
         long = "metrics",
         value_name = "LIST",
@@ -131,35 +146,35 @@ struct RowArgs {
     )]
     metrics: Option<MetricList>,
 
-    /// Shares of latency in front: periods over the number of threads that ran (perf record --latency)
+    /// Show shares of latency first: periods divided by the threads that ran
     #[arg(long = "latency")]
     latency: bool,
 
-    /// Payloads of tracepoints, and their fields, by type and not as the events print them
+    /// Show fields of tracepoints by type, not as events print them
     #[arg(long = "raw-trace")]
     raw_trace: bool,
 
-    /// A tree of the keys
+    /// Show a tree of the keys
     #[arg(long = "hierarchy")]
     hierarchy: bool,
 
-    /// One table for a group of events; without a recorded group, for all events
+    /// Show one table for a group of events, or for all
     #[arg(long = "group", overrides_with = "no_group")]
     group: bool,
 
-    /// A table for each event
+    /// Show a table for each event
     #[arg(long = "no-group", overrides_with = "group")]
     no_group: bool,
 
-    /// Member of a group that orders the rows
+    /// Order rows by this member of a group
     #[arg(long = "group-sort-idx", value_name = "N")]
     group_sort_index: Option<usize>,
 
-    /// Steps of the time key, e.g. 10ms
+    /// Steps of the key time, such as 10ms
     #[arg(long = "time-quantum", value_name = "TIME", value_parser = parse_quantum)]
     time_quantum: Option<u64>,
 
-    /// Leave out events without samples (the default)
+    /// Leave out events without samples (default)
     #[arg(long = "skip-empty", overrides_with = "no_skip_empty")]
     skip_empty: bool,
 
@@ -181,10 +196,10 @@ fn metric_list(text: &str) -> Result<MetricList, String> {
 struct Levels(Vec<u32>);
 
 fn levels(text: &str) -> Result<Levels, String> {
-    let none = |_| "no number of threads and no range of such, as 1-2,8".to_owned();
+    let none = |_| "takes numbers of threads such as 1-2,8".to_owned();
     let levels = parse_cpus(text).map_err(none)?;
     if levels.contains(&0) {
-        Err("at least one thread runs at each sample".to_owned())
+        Err("takes numbers of threads from 1 on".to_owned())
     } else {
         Ok(Levels(levels))
     }
@@ -200,7 +215,7 @@ enum Percentage {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Call graphs")]
 struct ChainArgs {
-    /// Frames of a chain at most, inlined ones not counted
+    /// Use at most N frames of a chain, without inlined ones [default: 127]
     #[arg(
         long = "max-stack",
         value_name = "N",
@@ -209,15 +224,15 @@ struct ChainArgs {
     )]
     max_stack: usize,
 
-    /// What makes a frame the parent of its sample, for the key parent
+    /// Frames that count as parents, for the key parent
     #[arg(short = 'p', long = "parent", value_name = "REGEX")]
     parent: Option<regex::Regex>,
 
-    /// Only samples that have a parent
+    /// Only samples with a parent frame
     #[arg(short = 'x', long = "exclude-other")]
     exclude_other: bool,
 
-    /// Functions that count as leaves: what they call is forgotten
+    /// Treat matching functions as leaves
     #[arg(long = "ignore-callees", value_name = "REGEX")]
     ignore_callees: Option<regex::Regex>,
 }
@@ -232,36 +247,36 @@ struct FilterArgs {
     #[command(flatten)]
     tasks: TaskFilterArgs,
 
-    /// Only rows whose symbol contains this
+    /// Only rows whose symbol contains this text
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_filter: Option<String>,
 
-    /// Only samples beside which so many threads ran, e.g. 1-2,8
+    /// Only samples while this number of threads ran, such as 1-2,8
     #[arg(long = "parallelism", value_name = "LIST", value_parser = levels)]
     parallelism: Option<Levels>,
 
-    /// Leave out what has no symbol
+    /// Leave out rows without a symbol
     #[arg(short = 'U', long = "hide-unresolved")]
     hide_unresolved: bool,
 }
 
 /// How it looks.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = "Layout")]
 struct LayoutArgs {
-    /// A column with the number of samples
+    /// Add a column with the number of samples
     #[arg(short = 'n', long = "show-nr-samples")]
     show_samples: bool,
 
-    /// A column with the period
+    /// Add a column with the period
     #[arg(long = "show-total-period")]
     show_period: bool,
 
-    /// Columns with the share of kernel and user mode
+    /// Add columns with the share of kernel and user mode
     #[arg(long = "show-cpu-utilization")]
     show_cpu_utilization: bool,
 
-    /// Text between columns, instead of blanks
+    /// Separate columns with this text
     #[arg(short = 't', long = "field-separator", value_name = "TEXT")]
     separator: Option<String>,
 
@@ -274,15 +289,15 @@ struct LayoutArgs {
     )]
     column_widths: Vec<usize>,
 
-    /// Times with nanoseconds
+    /// Show times with nanoseconds
     #[arg(long = "ns")]
     nanoseconds: bool,
 
-    /// Whole paths of source files
+    /// Print whole paths of source files
     #[arg(long = "full-source-path")]
     full_source_path: bool,
 
-    /// Rows only
+    /// Print only rows
     #[arg(short = 'q', long = "quiet")]
     quiet: bool,
 
@@ -291,11 +306,11 @@ struct LayoutArgs {
           default_missing_value = "always")]
     color: Option<When>,
 
-    /// Text on standard output (what pjit always does)
+    /// Print text, as pjit always does
     #[arg(long = "stdio")]
     stdio: bool,
 
-    /// No pager, also on a terminal
+    /// Don't use a pager
     #[arg(long = "no-pager")]
     no_pager: bool,
 }
@@ -322,31 +337,31 @@ impl When {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "About the recording")]
 struct OtherArgs {
-    /// What was recorded, before the report
+    /// Print the header before the report
     #[arg(long = "header")]
     header: bool,
 
-    /// What was recorded, and no report
+    /// Print the header and no report
     #[arg(long = "header-only")]
     header_only: bool,
 
-    /// All that the header knows
+    /// Print the whole header
     #[arg(short = 'I', long = "show-info")]
     show_info: bool,
 
-    /// Numbers of records and samples
+    /// Print numbers of records and samples
     #[arg(long = "stats")]
     stats: bool,
 
-    /// Processes and threads
+    /// Print processes and threads
     #[arg(long = "tasks")]
     tasks: bool,
 
-    /// Processes and what they have mapped
+    /// Print processes and their mappings
     #[arg(long = "mmaps")]
     mmaps: bool,
 
-    /// Counters of threads, if they were recorded (perf record -s)
+    /// Print counters of threads (perf record -s)
     #[arg(short = 'T', long = "threads")]
     threads: bool,
 
@@ -482,7 +497,9 @@ impl ReportArgs {
         let (file, filter) = match &self.input.input {
             Some(_) if words.len() > 1 => {
                 let second = words[1].to_string_lossy();
-                return Err(format!("`{second}`: one symbol filter is enough"));
+                return Err(format!(
+                    "report takes one symbol filter, not '{second}' too"
+                ));
             }
             Some(_) => (None, words.first()),
             None => (words.first().map(PathBuf::from), words.get(1)),
@@ -502,8 +519,7 @@ impl ReportArgs {
             && !load.weight.spec.keeps_events()
         {
             return Err(format!(
-                "unknown --sort key: `{word}` (fields of tracepoints are no keys with --weight); keys: {}",
-                known_keys().join(" ")
+                "--sort has no key '{word}': fields of tracepoints are no keys with --weight\nhint: pjit help keys"
             ));
         }
         load.full_header = self.other.show_info;
@@ -514,9 +530,7 @@ impl ReportArgs {
         };
         let filters = self.stacks.filters(SampleFilter::default())?;
         if view.columns.latency != Latency::Off && !filters.is_empty() {
-            return Err(
-                "latency is not known of what --focus and other filters of stacks leave".to_owned(),
-            );
+            return Err("--latency and filters such as --focus exclude each other".to_owned());
         }
         warnings.extend(self.without_effect());
         let view = Report {
@@ -546,7 +560,7 @@ impl ReportArgs {
             );
         }
         if rows.hierarchy && rows.fields.is_some() {
-            return Err("--hierarchy and --fields cannot be used together".to_owned());
+            return Err("--hierarchy and --fields exclude each other".to_owned());
         }
         if let Some(keys) = &rows.fields {
             view.columns.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
@@ -639,7 +653,7 @@ impl ReportArgs {
         match (asked.next(), asked.next()) {
             // perf's --mmaps lists tasks too.
             (Some(Listing::Tasks), Some(Listing::Mmaps)) => Ok(Some(Listing::Mmaps)),
-            (_, Some(_)) => Err("only one of --stats, --tasks and --mmaps at a time".to_owned()),
+            (_, Some(_)) => Err("--stats, --tasks and --mmaps exclude each other".to_owned()),
             (listing, None) => Ok(listing),
         }
     }
@@ -694,27 +708,24 @@ fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
         () if has_rates => "rates of events",
         () => return Ok(()),
     };
-    Err(format!(
-        "{what}: known of samples as they were taken, not with --weight"
-    ))
+    Err(format!("--weight has no {what}"))
 }
 
 /// The style of `-T`'s list; pjit has perf's usual one.
 fn pretty(style: &str) -> Result<(), String> {
     match style {
         "normal" => Ok(()),
-        "raw" => Err("perf report has this style, pjit does not".to_owned()),
-        _ => Err("the styles are normal and, in perf report, raw".to_owned()),
+        "raw" => Err("takes normal; pjit has no style raw".to_owned()),
+        _ => Err("takes normal".to_owned()),
     }
 }
 
 fn separator(text: Option<&str>) -> Result<Option<String>, String> {
     match text {
         None => Ok(None),
-        Some(text) if text.starts_with('.') => Err(
-            "-t: a dot cannot separate columns, because it stands for the separator inside names"
-                .to_owned(),
-        ),
+        Some(text) if text.starts_with('.') => {
+            Err("-t takes no dot: it replaces the separator inside names".to_owned())
+        }
         Some("") => Ok(None),
         Some(text) => Ok(Some(text.to_owned())),
     }
@@ -862,10 +873,7 @@ mod tests {
     #[test]
     fn options_of_perf_alone_are_named() {
         let error = resolve("--branch-stack").expect_err("perf only");
-        assert!(
-            error.contains("perf report has the option --branch-stack, pjit does not"),
-            "{error}"
-        );
+        assert!(error.contains("pjit has no --branch-stack"), "{error}");
         assert!(resolve("-b").is_err() && resolve("--switch-on x").is_err());
         assert_eq!(
             resolve("--tui --objdump /bin/objdump -M intel --samples 3")

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use crate::ask::{Request, Script};
@@ -13,19 +12,40 @@ use crate::output::script::{Field, ScriptOptions};
 
 use super::filters::FilterArgs;
 use super::input::{Environment, InputArgs};
+use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        (
+            "pjit script | inferno-collapse-perf | inferno-flamegraph > flame.svg",
+            "",
+        ),
+        (
+            "pjit script -F comm,tid,time,event,ip,sym,dso > firefox.perf",
+            "",
+        ),
+    ],
+    short: &[
+        "fields",
+        "hide-call-graph",
+        "max-stack",
+        "ns",
+        "header",
+        "cut-marks",
+        "weight",
+    ],
+    notes: "Columns of --fields: pjit help fields.",
+};
+
 /// Arguments of `pjit script`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  pjit script | inferno-collapse-perf | inferno-flamegraph > flame.svg
-  pjit script -F comm,tid,time,event,ip,sym,dso > firefox.perf")]
 pub struct ScriptArgs {
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -36,38 +56,38 @@ pub struct ScriptArgs {
     #[command(flatten)]
     weight: WeightArgs,
 
-    /// Columns: comm, pid, tid, cpu, time, event, trace, ip, sym, symoff, dso, period, srcline; `+x` adds, `-x` takes away
+    /// Columns: comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso,period,srcline; +x adds, -x removes
     #[arg(short = 'F', long = "fields", value_name = "LIST", value_parser = parse_fields, allow_hyphen_values = true)]
     fields: Option<Fields>,
 
-    /// No call chains, one address a sample
+    /// Print no call chains
     #[arg(short = 'G', long = "hide-call-graph")]
     hide_call_graph: bool,
 
-    /// Frames of a chain printed at most
+    /// Print at most N frames of a chain
     #[arg(long = "max-stack", value_name = "N", default_value_t = 127)]
     max_stack: usize,
 
-    /// File to write instead of standard output; it appears when it is whole
+    /// Write to FILE
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// Times in nanoseconds
+    /// Print times in nanoseconds
     #[arg(long = "ns")]
     ns: bool,
 
-    /// Whole paths of source files
+    /// Print whole paths of source files
     #[arg(long = "full-source-path")]
     full_source_path: bool,
 
-    /// What was recorded, before the samples
+    /// Print the header before the samples
     #[arg(long = "header")]
     header: bool,
 
-    /// What was recorded, and no samples
+    /// Print the header and no samples
     #[arg(long = "header-only")]
     header_only: bool,
 
@@ -78,16 +98,15 @@ pub struct ScriptArgs {
 impl Verb for ScriptArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let request = self.request(context.environment).map_err(wrong_usage)?;
-        let mut out =
-            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
+        let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
         if self.header_only {
             return write_header(&request.load, out, context.diag);
         }
         let samples = answered(&request, context.diag)?;
         let count = samples.write(&mut out)?;
-        out.finish().context("output")?;
+        out.finish()?;
         leave(samples);
-        anyhow::ensure!(count > 0, "no sample is left: the filters hide all of them");
+        anyhow::ensure!(count > 0, "no sample is left: the filters drop all of them");
         Ok(ExitCode::SUCCESS)
     }
 
@@ -143,7 +162,7 @@ fn check(fields: &BTreeSet<Field>) -> Result<(), String> {
     let missing = needs
         .iter()
         .find(|(field, needed, _)| fields.contains(field) && !fields.contains(needed));
-    missing.map_or(Ok(()), |(_, _, text)| Err(format!("-F: {text}")))
+    missing.map_or(Ok(()), |(_, _, text)| Err(format!("-F {text}")))
 }
 
 /// The argument of `-F`.
@@ -180,7 +199,7 @@ fn parse_fields(list: &str) -> Result<Fields, String> {
         let Some(&(_, field)) = Field::NAMES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = Field::NAMES.iter().map(|(name, _)| *name).collect();
             return Err(format!(
-                "unknown field '{name}'; pjit knows {}",
+                "has no column '{name}': one of {}",
                 names.join(", ")
             ));
         };

@@ -11,7 +11,7 @@ use crate::ask::Request;
 /// Recordings of two sides, and how they are read.
 #[derive(Debug, Clone, Args)]
 pub(super) struct RunArgs {
-    /// Recordings of the base, or BASE and NEW; a folder stands for the recordings in it
+    /// Recordings of the base, or BASE and NEW
     #[arg(value_name = "BASE")]
     base: Vec<PathBuf>,
 
@@ -35,17 +35,18 @@ impl RunArgs {
     pub(super) fn paths(&self, needs_base: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
         if self.input.input.is_some() {
             return Err(
-                "-i: recordings are named without it: BASE NEW, or BASE... --to NEW...".to_owned(),
+                "-i is not for comparisons: name both sides\nhint: pjit diff BASE NEW".to_owned(),
             );
         }
         match (self.base.as_slice(), self.to.as_slice()) {
             ([base, new], []) => Ok((vec![base.clone()], vec![new.clone()])),
             ([new], []) if !needs_base => Ok((Vec::new(), vec![new.clone()])),
-            (base, []) if base.len() != 2 => {
-                Err("two recordings, or BASE... --to NEW...".to_owned())
-            }
+            (base, []) if base.len() != 2 => Err(
+                "name two recordings, or both sides with --to\nhint: pjit diff base/ --to new/"
+                    .to_owned(),
+            ),
             ([], _) if needs_base => {
-                Err("no recordings of the base: BASE... --to NEW...".to_owned())
+                Err("no recording of the base is named\nhint: pjit diff base/ --to new/".to_owned())
             }
             (base, new) => Ok((base.to_vec(), new.to_vec())),
         }

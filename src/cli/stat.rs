@@ -7,48 +7,64 @@ use clap::Args;
 
 use super::input::InputArgs;
 use super::less::{Less, OfStat};
+use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb, answered};
 use crate::ask::{Request, Stat};
 use crate::totals::Apart;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit stat", "perf.data of perf stat record"),
+        (
+            "pjit stat samples.data",
+            "of perf record: sums, marked with ~",
+        ),
+        (
+            "perf stat record -e cycles,instructions -- ./app; pjit stat",
+            "",
+        ),
+        (
+            "perf stat record -I 100 -- ./app; pjit stat",
+            "intervals, then the total",
+        ),
+        (
+            "perf stat record -a -- ./app; pjit stat --per-core",
+            "each core, then the total",
+        ),
+    ],
+    short: &[],
+    notes: "Counters that shared the processor's are scaled up to the whole time, and the share in which they ran is after them. In recordings of perf record, counts of tasks (perf record -s) and of every event are exact.",
+};
+
 /// Arguments of `pjit stat`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:
-  perf stat record -e task-clock,cycles,instructions -- PROGRAM; pjit stat
-  perf stat record -I 100 -- PROGRAM; pjit stat           intervals, then the total
-  perf stat record -a -- PROGRAM; pjit stat --per-core    each core, then the total
-  pjit stat samples.data                                  of perf record: sums over samples, marked with ~
-
-Counts of counters that shared the processor's are scaled up to all of the time, with the share in which
-they ran behind them. Of a recording by perf record, what tasks counted to their end (perf record -s) and
-what was recorded each time is exact.")]
 pub struct StatArgs {
-    /// Recording of perf stat or perf record (default: perf.data)
+    /// Recording of perf stat or perf record [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
-    /// Counts of each processor apart
+    /// Show counts of each processor
     #[arg(short = 'A', long = "no-aggr", group = "apart")]
     no_aggr: bool,
 
-    /// Counts of each core apart
+    /// Show counts of each core
     #[arg(long, group = "apart")]
     per_core: bool,
 
-    /// Counts of each die apart
+    /// Show counts of each die
     #[arg(long, group = "apart")]
     per_die: bool,
 
-    /// Counts of each socket apart
+    /// Show counts of each socket
     #[arg(long, group = "apart")]
     per_socket: bool,
 
-    /// Counts of each NUMA node apart
+    /// Show counts of each NUMA node
     #[arg(long, group = "apart")]
     per_node: bool,
 
-    /// Count the idle task, too, among CPUs utilized
+    /// Count idle processors among CPUs utilized
     #[arg(long)]
     idle: bool,
 

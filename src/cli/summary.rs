@@ -7,28 +7,34 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
+use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Summary;
 use crate::output::answer::Format;
 use crate::output::summary::By;
 
+pub(super) const PAGE: Page = Page {
+    examples: &[
+        ("pjit summary", ""),
+        ("pjit summary server/perf.data --by package", "who pays"),
+        (
+            "pjit summary --own '^myapp::' --budget 100",
+            "my code, 100 lines",
+        ),
+        ("pjit summary --format json | jq '.functions[0]'", ""),
+        ("pjit summary --format csv --table own > own.csv", ""),
+    ],
+    short: &[
+        "by", "own", "not-own", "package", "weight", "event", "format", "budget",
+    ],
+    notes: "Own code is written by the program's authors. In compiled programs it is the executable without its standard library. In runtimes it is the code they run, without libraries and packages.\n\nA function is credited with the samples in which it is the innermost own frame. It pays for libraries and the kernel below. Credited time and time without an own frame add up to the total.",
+};
+
 /// Arguments of `pjit summary`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    after_help = "Own code is what the program's authors wrote: for compiled programs the main executable without its
-standard library, for runtimes the guest's functions without its library and packages. Credited is
-what a function pays for: samples in which it is the innermost own frame, wherever they were taken.
-What is credited and what has no own frame add up to the total.
-
-Examples:
-  pjit summary
-  pjit summary --own '^myapp::' --budget 100
-  pjit summary server/perf.data --format json | jq '.functions[0]'
-  pjit summary --format csv --table own > own.csv"
-)]
 pub struct SummaryArgs {
-    /// Recording to read (default: perf.data)
+    /// Recording to read [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
@@ -42,11 +48,16 @@ pub struct SummaryArgs {
     #[command(flatten)]
     print: PrintArgs,
 
-    /// One table alone, with all of its rows that there is room for: package, activity, own, process, cgroup or line
-    #[arg(long = "by", value_enum, value_name = "WHAT")]
+    /// Show one table: package, activity, own, process, cgroup, line
+    #[arg(
+        long = "by",
+        value_enum,
+        value_name = "WHAT",
+        hide_possible_values = true
+    )]
     by: Option<By>,
 
-    /// Table to print as CSV: self, own, foreign, packages or activities (default: own, or what --by says)
+    /// Table to print as CSV [default: own, or the one of --by]
     #[arg(
         long = "table",
         value_name = "TABLE",
@@ -55,7 +66,7 @@ pub struct SummaryArgs {
     )]
     table: Option<String>,
 
-    /// All edges between functions, too, in JSON
+    /// In JSON, add all edges between functions
     #[arg(long = "edges")]
     edges: bool,
 }

@@ -15,7 +15,7 @@ use crate::input::{identity, rights_of_opened, was_opened};
 /// Whether `-o` may replace what it otherwise leaves alone.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct ReplaceArgs {
-    /// Let -o replace recordings, dumps, programs and files that were read, write to block devices, and follow a link
+    /// Let -o replace recordings, programs and files that were read, and follow links
     #[arg(long = "force-output")]
     pub force_output: bool,
 }
@@ -113,7 +113,7 @@ fn kept(front: &[u8]) -> Option<&'static str> {
 fn refused(path: &Path, what: &str) -> Refused {
     Refused {
         path: path.to_owned(),
-        why: format!("{what}; nothing is written (another name, or --force-output)"),
+        why: format!("{what}, so nothing is written: name another file, or use --force-output"),
     }
 }
 

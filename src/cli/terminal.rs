@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use anyhow::Context as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -150,6 +152,10 @@ pub(super) fn refuse_existing(path: &Path) -> io::Result<()> {
 
 const BUFFER: usize = 1 << 16;
 
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
 impl Output {
     /// Standard output, through a pager when that is a terminal and one is wanted. `pager` is the command
     /// (`$PERF_PAGER`, `$PAGER`), run by a shell as perf does; empty or `cat` means none.
@@ -171,10 +177,12 @@ impl Output {
         let Some(path) = path else {
             return Ok(Self::open(None));
         };
+        let cannot = || cannot_write(path);
         let path = match Place::of(path, force)? {
             Place::Stdout => return Ok(Self::open(None)),
             Place::AsItIs => {
-                let file = OpenOptions::new().write(true).open(path)?;
+                let file = OpenOptions::new().write(true).open(path);
+                let file = file.with_context(cannot)?;
                 let mut pending =
                     PendingFile::new(PathBuf::new(), PathBuf::new(), Replaces::Nothing);
                 pending.whole = true;
@@ -187,7 +195,7 @@ impl Output {
         } else {
             Replaces::Outputs
         };
-        Ok(Self::file(path, replaces)?)
+        Self::file(path, replaces).with_context(cannot)
     }
 
     /// The same for a file that must not be there yet.
@@ -243,14 +251,15 @@ impl Output {
     /// When the last bytes cannot be written, or what is there by now may not be replaced.
     pub fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(mut out) => Ok(out.flush()?),
+            Self::Stdout(mut out) => out.flush().context("cannot write the output"),
             Self::Pager(mut out, mut child) => {
                 let flushed = out.flush();
                 drop(out);
                 Ok(left(&mut child, flushed)?)
             }
             Self::File(mut out, mut pending) => {
-                out.flush()?;
+                let path = pending.path.clone();
+                out.flush().with_context(|| cannot_write(&path))?;
                 if pending.whole {
                     Ok(())
                 } else {

@@ -1,15 +1,18 @@
 //! What a subcommand is, and what several of them do alike.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::ask::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
+use crate::input::is_recording_at;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
 
 use super::input::{Environment, InputArgs};
 use super::named::{self, Named};
+use super::refusal::said;
 use super::terminal::{Output, with_progress};
 
 /// What a verb works with.
@@ -57,17 +60,41 @@ pub trait Verb {
 pub fn run(verb: &dyn Verb, context: &Context<'_>) -> anyhow::Result<ExitCode> {
     named::require(&verb.named(), context.diag)?;
     verb.run(context).or_else(|error| {
-        let Some(AskError::Request(text)) = error.downcast_ref() else {
+        let told: Option<&AskError> = error.downcast_ref();
+        let Some(request) = told.filter(|told| told.is_request()) else {
             return Err(error);
         };
-        writeln!(std::io::stderr(), "pjit: {}", harmless(text))?;
+        let lines = said("error", &request.to_string(), request.hint());
+        std::io::stderr().write_all(lines.as_bytes())?;
         Ok(ExitCode::from(2))
     })
 }
 
 /// The arguments make no sense; [`run`] says so, with status 2.
 pub(super) fn wrong_usage(text: impl Into<String>) -> anyhow::Error {
-    AskError::Request(text.into()).into()
+    let text: String = text.into();
+    // What is said of arguments has nothing in it that a recording holds.
+    match text.split_once("\nhint: ") {
+        Some((text, hint)) => AskError::Request(text.to_owned()).with_hint(hint).into(),
+        None => AskError::Request(text).into(),
+    }
+}
+
+/// Asks that what stands for a function is one: where nothing else names the recording, a path of one there is a slip.
+///
+/// # Errors
+/// When it is one; says what to type.
+pub(super) fn require_function(
+    verb: &str,
+    function: &str,
+    is_recording_named: bool,
+) -> anyhow::Result<()> {
+    if is_recording_named || !is_recording_at(Path::new(function)) {
+        return Ok(());
+    }
+    Err(wrong_usage(format!(
+        "'{function}' is a recording, not a function\nhint: pjit {verb} FUNCTION {function}"
+    )))
 }
 
 /// The answer, with progress while it is made.

@@ -8,8 +8,7 @@ use crate::weigh::{Options, Spec};
 /// What samples weigh.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WeightArgs {
-    /// What samples weigh: period, samples, alloc, alloc-count, live, live-count, peak, lifetime, offcpu, blocked, runnable, oncpu,
-    /// wall, faults, duration; EXPR or EVENT=EXPR,... over fields of tracepoints; A..B [by FIELD] for the time between two events
+    /// Count bytes, waits or others (pjit help weights)
     #[arg(
         long = "weight",
         value_name = "SPEC",
@@ -18,7 +17,7 @@ pub struct WeightArgs {
     )]
     weight: Option<Given>,
 
-    /// With --weight: keep the frames of allocators and of the scheduler in front of stacks
+    /// With --weight: show frames of the allocator and scheduler
     #[arg(long = "no-trim", help_heading = "Weight")]
     no_trim: bool,
 }

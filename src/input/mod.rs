@@ -33,8 +33,8 @@ pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use recordings::{
-    FolderError, MAGIC, can_be_read_again, expand, newest_recorded, recording_size, told_apart,
-    written,
+    FolderError, MAGIC, can_be_read_again, expand, is_recording_at, newest_recorded,
+    recording_size, told_apart, written,
 };
 pub use source::{FoundBy, SourceClaim};
 pub use spill::Spill;

@@ -83,8 +83,17 @@ pub fn written(path: &Path) -> Option<SystemTime> {
 
 /// Whether a folder is what `perf record --threads` writes: a file `data` that begins as recordings do, and others beside it.
 fn is_recording(folder: &Path) -> bool {
+    begins_as_recording(&folder.join("data"))
+}
+
+/// Whether a path is that of a recording, or of a folder with one.
+#[must_use]
+pub fn is_recording_at(path: &Path) -> bool {
+    begins_as_recording(path) || is_recording(path) || begins_as_recording(&path.join("perf.data"))
+}
+
+fn begins_as_recording(path: &Path) -> bool {
     let mut magic = [0; 8];
-    let path = folder.join("data");
     // What is no file may keep its reader waiting.
     if !path.is_file() {
         return false;

@@ -55,6 +55,17 @@ pub enum LoadError {
     Weight(#[from] WeighError),
 }
 
+impl LoadError {
+    /// What to do instead, if there is something.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Open(error) => error.hint(),
+            Self::Field(_) | Self::Weight(_) => None,
+        }
+    }
+}
+
 /// For views that look at the profile alone.
 const NOBODY: Option<fn(&Stages<'_, '_>, &mut Profile)> = None;
 

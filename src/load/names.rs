@@ -4,7 +4,7 @@ use super::LoadError;
 use super::options::LoadOptions;
 use super::reading::history;
 use crate::diagnostics::Diagnostics;
-use crate::dso::demangle::demangle;
+use crate::dso::demangle::{demangle, parameters};
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::Idx;
 use crate::runtimes::Producer;
@@ -14,8 +14,8 @@ use crate::session::jit::JitCodeId;
 /// Where a name is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Teller<'n> {
-    /// A file that was mapped executable, by its path.
-    File(&'n str),
+    /// A file that was mapped executable, by its path; and the function's parameters, where its name there tells them.
+    File(&'n str, Option<&'n str>),
     /// A dump or a perf map.
     Jit(Producer),
 }
@@ -64,7 +64,9 @@ fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Lis
         let table = dsos.symbols(id);
         for name in table.into_iter().flat_map(|table| table.names()) {
             if listener.wants(name) {
-                listener.hear(Teller::File(&path), &demangle(name, options.names.names));
+                let parameters = parameters(name);
+                let teller = Teller::File(&path, parameters.as_deref());
+                listener.hear(teller, &demangle(name, options.names.names));
             }
         }
     }

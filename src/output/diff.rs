@@ -228,15 +228,15 @@ fn bounds(interval: Interval) -> String {
 
 fn cells(diff: &Diff<'_>, row: &Row) -> Vec<String> {
     let name = if diff.full_names {
-        row.identity.name.full()
+        row.called.full.clone()
     } else {
-        cut(&row.identity.name.short(), NAME)
+        cut(&row.called.label, NAME)
     };
     let doubt = if row.is_doubtful() { " ?" } else { "" };
     let renamed = row
         .renamed
         .as_ref()
-        .map(|other| format!("  renamed? {}", cut(&other.name.short(), 40)));
+        .map(|other| format!("  renamed? {}", cut(&other.label, 40)));
     vec![
         amount(diff, row.means.0),
         amount(diff, row.means.1),
@@ -300,7 +300,7 @@ fn totals(runs: &[Run]) -> Vec<u64> {
 fn row_json(diff: &Diff<'_>, row: &Row) -> Value {
     let name = &row.identity.name;
     json!({
-        "id": row.identity.id(),
+        "id": row.called.id,
         "name": name.name,
         "object": row.identity.object,
         "file": (!name.file.is_empty()).then_some(&name.file),
@@ -314,13 +314,11 @@ fn row_json(diff: &Diff<'_>, row: &Row) -> Value {
         "p": row.p.map(json::number),
         "q": row.q.map(json::number),
         "verdict": diff.verdict(row),
-        "renamed": row.renamed.as_ref().map(Identity::id),
+        "renamed": row.renamed.as_ref().map(|other| &other.id),
         "doubtful": row.is_doubtful(),
         "matched": row.is_matched,
     })
 }
-
-use crate::questions::functions::Identity;
 
 /// Rows of CSV: means, ratio, interval, p, q and verdict.
 #[must_use]
@@ -344,9 +342,9 @@ pub fn csv_rows(diff: &Diff<'_>) -> Vec<Vec<String>> {
             text(row.p),
             text(row.q),
             diff.verdict(row).unwrap_or_default().to_owned(),
-            row.identity.name.full(),
+            row.called.full.clone(),
             row.identity.object.clone(),
-            row.identity.id(),
+            row.called.id.clone(),
         ]
     }));
     rows
@@ -379,6 +377,7 @@ mod tests {
             let identity = Identity {
                 object: "x".to_owned(),
                 name,
+                ..Identity::default()
             };
             let part = Part {
                 own: count,

@@ -125,7 +125,7 @@ fn grown(diff: &Diff<'_>) -> Vec<String> {
     let word = |row: &Row| diff.verdict(row).unwrap_or_default();
     let told = of_grown(diff.comparison).into_iter();
     told.map(|(row, text)| {
-        let name = cut(&row.identity.name.short(), NAME);
+        let name = cut(&row.called.label, NAME);
         match row.ratio {
             Some(_) => format!("{} {name} {text}", word(row)),
             None => format!("{text} {name}"),

@@ -146,6 +146,7 @@ impl Filler<'_, '_> {
                 inlined: true,
                 origin: self.origin(name),
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
+                place: self.resolution.places.get(name).cloned().flatten(),
                 ..self.function(function, object)
             },
             PlaceSymbol::Function(function) => self.function(function, object),
@@ -172,6 +173,7 @@ impl Filler<'_, '_> {
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         }
     }
 
@@ -268,6 +270,7 @@ impl Filler<'_, '_> {
             producer: None,
             origin: found.origin,
             parameters: found.parameters.clone(),
+            place: found.place.clone(),
         }
     }
 
@@ -320,6 +323,7 @@ impl Filler<'_, '_> {
             producer: None,
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         };
         let symbol = self.profile.symbols.push(symbol);
         Frame {

@@ -7,9 +7,9 @@ use crate::address::Avma;
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 use crate::runtimes::CleanName;
-use crate::runtimes::query::Query;
+use crate::runtimes::query::{More, Query};
 
-use super::{CommId, Facet, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
+use super::{CommId, Facet, Frame, FrameId, ObjectId, Place, Profile, SymbolId, ThreadId, more};
 
 /// Which samples are wanted; nothing said is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +42,9 @@ impl SampleFilter {
     /// What it looks at.
     #[must_use]
     pub fn needs(&self) -> Needs {
+        let mut words = self.symbols.iter().flatten();
         Facet::Cpu.needs().only_if(self.socket.is_some())
+            | Needs::KINDS.only_if(words.any(|word| Query::of(word).says_more()))
     }
 
     /// As it was given, for headers: `--comms node`.
@@ -203,9 +205,22 @@ fn printed(profile: &Profile, list: &[String]) -> Option<IndexVec<SymbolId, bool
     let symbols = profile.symbols.iter();
     let is_meant = symbols.map(|symbol| {
         let clean = CleanName::of(&symbol.name, symbol.producer);
+        let order = symbol
+            .place
+            .as_deref()
+            .map(Place::order)
+            .unwrap_or_default();
+        let more = More {
+            printed: &[&clean.name],
+            ..more(
+                symbol.parameters.as_deref(),
+                symbol.place.as_deref(),
+                &order,
+            )
+        };
         words
             .iter()
-            .any(|word| word.fit_printed(&clean, &[&clean.name]).is_some())
+            .any(|word| word.fit_printed(&clean, &more).is_some())
     });
     Some(is_meant.collect())
 }

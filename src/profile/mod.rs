@@ -11,6 +11,8 @@ use crate::ids::{IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::metrics::plain_name;
 use crate::run_state::RunState;
+use crate::runtimes::CleanName;
+use crate::runtimes::query::{Fit, More, Query};
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
 
@@ -350,9 +352,41 @@ pub struct Symbol {
     pub origin: Origin,
     /// Parameters, where the view asked whose code functions are and others of the object have the same name.
     pub parameters: Option<Box<str>>,
+    /// Where it is defined, in the same case.
+    pub place: Option<Box<Place>>,
 }
 
-pub use crate::symbolize::Origin;
+impl Symbol {
+    /// How a text that was typed fits it, by all that is known of it.
+    #[must_use]
+    pub fn fit(
+        &self,
+        query: &Query,
+        clean: &CleanName,
+        (folder, printed): (&str, &[&str]),
+    ) -> Option<Fit> {
+        let order = self.place.as_deref().map(Place::order).unwrap_or_default();
+        let more = More {
+            folder: Some(folder),
+            printed,
+            ..more(self.parameters.as_deref(), self.place.as_deref(), &order)
+        };
+        query.fit(&self.name, clean, &more)
+    }
+}
+
+/// What is known of a function besides its name, with [`Place::order`].
+#[must_use]
+pub fn more<'n>(parameters: Option<&'n str>, place: Option<&'n Place>, order: &'n str) -> More<'n> {
+    More {
+        parameters,
+        place: place.map(|place| (place.file.as_str(), place.line)),
+        order: Some(order),
+        ..More::default()
+    }
+}
+
+pub use crate::symbolize::{Origin, Place};
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of
 /// the first appearance; unresolved frames, and all frames when addresses are needed, are kept apart by address.

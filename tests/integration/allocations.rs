@@ -223,10 +223,7 @@ fn what_cannot_be_had_of_an_allocator_is_told() {
             "no allocator that is known",
         ),
         (&["--min", "1K", "--", "true"], "--min and --lib are for"),
-        (
-            &["--alloc", "-F", "99", "--", "true"],
-            "cannot be used with",
-        ),
+        (&["--alloc", "-F", "99", "--", "true"], "exclude each other"),
         (&["--alloc", "-p", "4194999"], "process 4194999 has ended"),
     ];
     for (words, told) in cases {

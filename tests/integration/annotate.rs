@@ -648,7 +648,7 @@ fn messages_say_what_to_do() {
     let (status, _, text) = annotate(&["addmuk"], "wasmtime");
     assert_eq!(status, Some(1));
     assert!(
-        text.contains("no samples in a function named addmuk; nearest: addmul"),
+        text.contains("no function with samples matches 'addmuk'; similar: addmul"),
         "{text}"
     );
     let (status, _, text) = annotate(&["-s", "addmul", "--tui"], "wasmtime");

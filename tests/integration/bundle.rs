@@ -348,7 +348,7 @@ fn what_could_not_be_had_is_said() {
         .expect("it runs");
     let said = text(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("unpack it first"),
+        !output.status.success() && said.contains("hint: unpack it"),
         "{said}"
     );
 }

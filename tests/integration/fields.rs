@@ -87,7 +87,7 @@ fn fields_of_tracepoints_are_keys_as_in_perf() {
         assert_eq!(report(pjit(), keys, folder.path()), wanted, "{keys}");
     }
     for (keys, why) in [
-        ("-s nonsense", "has a field `nonsense`"),
+        ("-s nonsense", "has a field 'nonsense'"),
         ("-s sched.prev_comm", "more than one event"),
         ("-s sched_stat.x", "no event of the recording"),
         ("-s next_comm/hex", "nothing but `raw`"),

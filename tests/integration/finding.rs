@@ -71,24 +71,24 @@ fn places_that_were_tried_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
     record(folder.path());
     let (quiet, said) = run(folder.path(), &["--jitdump", "dumps"]);
-    assert!(!said.contains("pjit: looked for"), "{said}");
+    assert!(!said.contains("note: looked for"), "{said}");
     let (out, said) = run(folder.path(), &["--jitdump", "dumps", "-v"]);
     assert_eq!(out, quiet);
     let list = |kind: &str| -> Vec<&str> {
-        let heading = format!("pjit: looked for {kind} (");
+        let heading = format!("note: looked for {kind} (");
         let mut lines = said.lines();
         let heading = lines.find(|line| line.starts_with(&heading));
         let heading = heading.unwrap_or_else(|| panic!("no list of {kind}: {said}"));
-        let lines = lines.take_while(|line| line.starts_with("pjit:   "));
+        let lines = lines.take_while(|line| line.starts_with("note:   "));
         std::iter::once(heading).chain(lines).collect()
     };
     let programs = list("programs and libraries");
     assert!(programs[0].ends_with(": 1 found, 2 not found"), "{said}");
-    let missing = "pjit:   /missing: not there: ./symfs/missing, /missing, ";
+    let missing = "note:   /missing: not there: ./symfs/missing, /missing, ";
     assert!(programs[1].starts_with(missing), "{}", programs[1]);
-    let other = "pjit:   /other: another build: ./symfs/other; not there: /other, ";
+    let other = "note:   /other: another build: ./symfs/other; not there: /other, ";
     assert!(programs[2].starts_with(other), "{}", programs[2]);
-    assert_eq!(programs[3], "pjit:   /here: taken: ./symfs/here");
+    assert_eq!(programs[3], "note:   /here: taken: ./symfs/here");
     let dumps = list("dumps");
     let refused =
         "a link leads out of the folder in which it was looked for; not opened: dumps/jit-7.dump";
@@ -108,7 +108,7 @@ fn places_that_were_tried_are_told() {
     );
     let lines = said
         .lines()
-        .filter(|line| line.starts_with("pjit: looked for"));
+        .filter(|line| line.starts_with("note: looked for"));
     let lines: Vec<&str> = lines.collect();
     let mut sorted = lines.clone();
     sorted.sort_unstable();
@@ -140,7 +140,7 @@ fn lists_of_places_are_short() {
     let (_, said) = run(folder.path(), &["-v"]);
     let lists = said
         .lines()
-        .skip_while(|line| !line.starts_with("pjit: looked for"));
+        .skip_while(|line| !line.starts_with("note: looked for"));
     let lists: Vec<&str> = lists.collect();
     assert!(
         lists
@@ -148,7 +148,7 @@ fn lists_of_places_are_short() {
             .any(|line| line.ends_with("0 found, 999 not found")),
         "{said}"
     );
-    assert!(lists.contains(&"pjit:   and 991 more"), "{said}");
+    assert!(lists.contains(&"note:   and 991 more"), "{said}");
     assert!(lists.len() < 40 && lists.iter().all(|line| line.len() < 5000));
     assert!(!said.contains('\x1b'));
 }

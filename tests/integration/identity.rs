@@ -13,7 +13,7 @@ use crate::inlines::{code, recording_of};
 use crate::support::{pjit, program, sample, skip};
 
 /// `pjit diff` of two recordings.
-fn diff(base: &Path, new: &Path, more: &[&str]) -> Value {
+pub(crate) fn diff(base: &Path, new: &Path, more: &[&str]) -> Value {
     let view = ["diff", "--format", "json", "--budget", "1000000"];
     let mut command = pjit();
     command.args(view).args(more).args([base, new]);

@@ -144,7 +144,7 @@ fn files_without_names_say_why() {
     let (status, out, said) = annotate(whole.path(), &["main"]);
     assert_eq!((status, out.as_str()), (Some(1), ""));
     assert!(
-        said.contains("no samples in a function named main; "),
+        said.contains("no function with samples matches 'main'; "),
         "{said}"
     );
     assert!(said.contains(&about("is another build")), "{said}");

@@ -292,7 +292,19 @@ fn teams_have_their_own_words() {
     );
     let (code, text) = status(&["summary", "--package", "numbers"], "node");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("--package: NAME=REGEX"), "{text}");
+    assert!(text.contains("--package takes NAME=REGEX"), "{text}");
+    // A recording in the place of a function is a slip.
+    for verb in ["peek", "list"] {
+        let output = pjit()
+            .args([verb, "samples/node/perf.data"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("the binary can be run");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        let told = format!("hint: pjit {verb} FUNCTION samples/node/perf.data");
+        assert!(text.contains(&told), "{text}");
+    }
 }
 
 /// Comparisons by package and by activity have the weights of the summary, and a family of rows of their own.
@@ -756,7 +768,7 @@ fn statuses_are_those_that_scripts_rely_on() {
             "the same recording twice",
         ),
         (&["gate", "--max-share", "x"], 2, "WHAT=P%"),
-        (&["gate"], 2, "no rules"),
+        (&["gate"], 2, "no rule is given"),
         (
             &[
                 "gate",
@@ -768,16 +780,16 @@ fn statuses_are_those_that_scripts_rely_on() {
             3,
             "FAIL  check",
         ),
-        (&["diff"], 2, "BASE... --to NEW..."),
+        (&["diff"], 2, "both sides with --to"),
         (&["diff", "samples/native/perf.data"], 0, "only "),
         (&["peek", "no such function"], 1, "no function"),
         (&["peek", "(("], 2, "no expression"),
         (
             &["summary", "--focus", "no such function"],
             1,
-            "no sample is left",
+            "leaves no sample",
         ),
-        (&["summary", "--focus", "(("], 1, "no sample is left"),
+        (&["summary", "--focus", "(("], 1, "leaves no sample"),
         (
             &["summary", "--own", "(("],
             2,
@@ -790,11 +802,11 @@ fn statuses_are_those_that_scripts_rely_on() {
             0,
             "--own no such function: no function with samples matches",
         ),
-        (&["summary", "--budget", "11"], 2, "at least 12 lines"),
+        (&["summary", "--budget", "11"], 2, "12 lines or more"),
         (
             &["report", "--focus", "no such function"],
             1,
-            "no sample is left",
+            "leaves no sample",
         ),
     ] {
         let (found, text) = status(view, "node");
@@ -984,10 +996,10 @@ fn only_near_names_are_suggested() {
     };
     assert!(
         said(&["peek", "nosuchfunctionanywhere"])
-            .ends_with("no function 'nosuchfunctionanywhere'\n")
+            .ends_with("no function matches 'nosuchfunctionanywhere'\n")
     );
     assert!(
-        said(&["peek", "mian"]).contains("; nearest: hot::main, main"),
+        said(&["peek", "mian"]).contains("; similar: hot::main, main"),
         "{}",
         said(&["peek", "mian"])
     );
@@ -1184,19 +1196,21 @@ fn against(value: &Value, schema: &Value, root: &Value, at: &str) -> Vec<String>
 }
 
 #[test]
-fn the_guide_and_the_readme_tell_the_same() {
-    let readme = include_str!("../../README.md");
-    let guide = pjit().arg("guide").output().expect("the binary can be run");
-    let guide = String::from_utf8(guide.stdout).expect("UTF-8");
-    for part in ["record", "read"] {
-        let text = match part {
-            "record" => include_str!("../../docs/guide/record.md"),
-            _ => include_str!("../../docs/guide/read.md"),
-        };
-        assert!(guide.contains(text), "{part}");
-        for row in text.lines().filter(|line| line.starts_with("| ")) {
-            assert!(readme.contains(row), "README lacks: {row}");
-        }
+fn the_guide_is_its_pages() {
+    let printed = |part: &[&str]| {
+        let output = pjit().arg("guide").args(part).output();
+        let output = output.expect("the binary can be run");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let whole = printed(&[]);
+    for (part, text) in [
+        ("record", include_str!("../../docs/guide/record.md")),
+        ("read", include_str!("../../docs/guide/read.md")),
+        ("compare", include_str!("../../docs/guide/compare.md")),
+        ("assistants", include_str!("../../docs/guide/assistants.md")),
+    ] {
+        assert!(whole.contains(text), "{part}");
+        assert_eq!(printed(&[part]), text);
     }
 }
 

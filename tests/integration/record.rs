@@ -98,7 +98,7 @@ fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
             "--duration is for -p and -a",
         ),
         (&["-a", "--duration", "1", "--", "true"], "not both"),
-        (&["--no-such-option"], "unexpected argument"),
+        (&["--no-such-option"], "has no option"),
         (&["--no-switch", "cobol", "--", "true"], "one of"),
     ];
     for (words, told) in cases {
@@ -707,7 +707,7 @@ fn once_more_stacks_are_large_enough() {
     let summary = pjit().arg("summary").current_dir(lab.path(".")).output();
     let summary = summary.expect("it can be run");
     let said = String::from_utf8_lossy(&summary.stderr).into_owned();
-    assert!(said.starts_with("pjit: reading pjit-deep-"), "{said}");
+    assert!(said.starts_with("note: reading pjit-deep-"), "{said}");
     assert!(summary.status.success());
 }
 

@@ -209,7 +209,7 @@ impl Recording {
         // Type (software), size, config (cpu-clock), period, sample_type, read_format (ID), flags.
         attr.u32(1)
             .u32(128)
-            .u64s(&[0, 1000, self.sample_type, 4, FLAGS])
+            .u64s(&[0, 1_000_000, self.sample_type, 4, FLAGS])
             .u32(1)
             .u32(0);
         let dwarf = self.sample_type & SAMPLE_REGS_USER != 0;

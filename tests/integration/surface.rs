@@ -1,7 +1,7 @@
 //! Option by option against the perf of this machine: fresh recordings of a small program, the same text.
 //!
 //! Skipped with a message where there is no perf 6, no C compiler, or recording is not allowed. (perf 7 lays some of it out
-//! in another way.) What differs on purpose is not among the options here; README lists it. A line may stand elsewhere
+//! in another way.) What differs on purpose is not among the options here; docs/perf.md lists it. A line may stand elsewhere
 //! when rows or branches have equal weight, because perf orders those by heap addresses.
 
 use std::path::Path;

@@ -65,6 +65,9 @@ const ACTIVITIES: &[Activity] = &[
 
 pub(super) const MONO: Runtime = Runtime {
     producer: Producer::Mono,
+    // In a perf map, which has no head that tells.
+    prefixes: &[b"(wrapper "],
+    names_are_of_programs: true,
     name: "Mono",
     short_name: "Mono",
     engine: "Mono",

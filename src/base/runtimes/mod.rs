@@ -27,6 +27,7 @@ mod php;
 pub mod programs;
 pub mod query;
 mod switch;
+pub mod tails;
 mod v8;
 mod votes;
 mod wasmtime;
@@ -574,6 +575,10 @@ mod tests {
             (
                 b"stub<248> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
                 Producer::DotNet,
+            ),
+            (
+                b"(wrapper managed-to-native) string:FastAllocateString (int)",
+                Producer::Mono,
             ),
             (b"guest-0xfe05b", Producer::Qemu),
             (b"[JIT] Object#block in words", Producer::Yjit),

@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Producer;
+use super::tails::telling;
 
 /// A function's name, and where in the sources it is, as far as the name tells.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -85,28 +86,42 @@ impl CleanName {
     }
 }
 
-/// Names for tables, each with the object it lies in: with the base name of the file and the line; with the column as well, or with
-/// all of the path, where only that tells two of an object apart.
+/// Names for tables, each with the object it lies in: with the base name of the file and the line. Where only that tells two of an
+/// object apart, with as many folders of the file as it takes, and with the column as well.
 #[must_use]
 pub fn told_apart<'a>(
     names: impl Iterator<Item = (&'a CleanName, &'a str)> + Clone,
 ) -> Vec<String> {
     let mut labels: Vec<String> = names.clone().map(|(name, _)| name.short()).collect();
-    for longer in [CleanName::with_column, CleanName::full] {
-        let mut known: FxHashMap<(&str, &str), u32> = FxHashMap::default();
-        for (label, (_, object)) in labels.iter().zip(names.clone()) {
-            *known.entry((label, object)).or_default() += 1;
+    let mut numbers: FxHashMap<(&str, &str), Vec<usize>> = FxHashMap::default();
+    let mut is_shared = false;
+    for (at, (label, (_, object))) in labels.iter().zip(names.clone()).enumerate() {
+        let known = numbers.entry((label, object)).or_default();
+        known.push(at);
+        is_shared |= known.len() > 1;
+    }
+    if !is_shared {
+        return labels;
+    }
+    let groups: Vec<Vec<usize>> = numbers.into_values().filter(|of| of.len() > 1).collect();
+    let names: Vec<&CleanName> = names.map(|(name, _)| name).collect();
+    for group in groups {
+        let mut files: Vec<&str> = group.iter().map(|at| names[*at].file.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        let ends = telling(&files);
+        // Those of one file that are different ones.
+        let mut of_file: FxHashMap<&str, Option<&CleanName>> = FxHashMap::default();
+        for name in group.iter().map(|at| names[*at]) {
+            let known = of_file.entry(&name.file).or_insert(Some(name));
+            *known = known.filter(|known| *known == name);
         }
-        let is_shared: Vec<bool> = labels
-            .iter()
-            .zip(names.clone())
-            .map(|(label, (_, object))| known[&(label.as_str(), object)] > 1)
-            .collect();
-        if !is_shared.contains(&true) {
-            break;
-        }
-        for (at, (name, _)) in names.clone().enumerate().filter(|(at, _)| is_shared[*at]) {
-            labels[at] = longer(name);
+        for at in group {
+            let name = names[at];
+            let end = files.binary_search(&name.file.as_str()).ok();
+            let end = end.filter(|_| files.len() > 1).map(|at| ends[at]);
+            let file = end.unwrap_or(name.file_name());
+            labels[at] = name.with_place(file, of_file[name.file.as_str()].is_none());
         }
     }
     labels
@@ -138,7 +153,8 @@ pub(super) fn is_number(text: &str) -> bool {
 }
 
 /// Without what compilers and linkers put behind: hashes of Rust, versions of symbols, numbers of clones.
-pub(super) fn native(name: &str) -> &str {
+#[must_use]
+pub fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
     let versioned = name.find('@').filter(|&at| at > 0);
     let name = match versioned {
@@ -318,8 +334,8 @@ mod tests {
                 "(anonymous) a.js:7",
                 "(anonymous) b.js:7:1",
                 "(anonymous) b.js:7:5",
-                "(anonymous) /w/c.js:7:1",
-                "(anonymous) /x/c.js:7:1",
+                "(anonymous) w/c.js:7",
+                "(anonymous) x/c.js:7",
                 "(anonymous) a.js:7",
             ]
         );

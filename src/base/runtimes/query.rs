@@ -7,6 +7,7 @@
 use regex::{Regex, escape};
 
 use super::names::CleanName;
+use super::tails::tail;
 
 /// How a name fits, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,10 +62,10 @@ impl Query {
         self.pattern.as_ref().err().map(String::as_str)
     }
 
-    /// How a function fits, by its name as it is and cleaned, and by other names that tables print.
+    /// How a function fits, by its name as it is and cleaned, by what else is known of it, and by other names that tables print.
     #[must_use]
-    pub fn fit(&self, raw: &str, clean: &CleanName, printed: &[&str]) -> Option<Fit> {
-        if let Some(fit) = self.fit_printed(clean, printed) {
+    pub fn fit(&self, raw: &str, clean: &CleanName, more: &More<'_>) -> Option<Fit> {
+        if let Some(fit) = self.fit_printed(clean, more) {
             return Some(fit);
         }
         let Self { text, pattern, .. } = self;
@@ -87,26 +88,149 @@ impl Query {
 
     /// The same for names as tables print them, whole or cut, and for nothing else.
     #[must_use]
-    pub fn fit_printed(&self, clean: &CleanName, printed: &[&str]) -> Option<Fit> {
-        if printed.contains(&self.text.as_str()) {
-            return Some(Fit::Printed);
-        }
-        let has_place = !clean.file.is_empty() || clean.line > 0;
-        let forms = || {
-            let placed = [CleanName::short, CleanName::with_column, CleanName::full];
-            placed
-                .into_iter()
-                .filter(move |_| has_place)
-                .map(|form| form(clean))
-        };
-        if forms().any(|form| form == self.text) {
+    pub fn fit_printed(&self, clean: &CleanName, more: &More<'_>) -> Option<Fit> {
+        let text = self.text.as_str();
+        if more.printed.contains(&text) || more.is_printed(clean, text) {
             return Some(Fit::Printed);
         }
         let cut = self.cut.as_ref()?;
-        let is_cut = printed.iter().any(|name| cut.is_match(name))
+        let is_cut = more.printed.iter().any(|name| cut.is_match(name))
             || cut.is_match(&clean.name)
-            || forms().any(|form| cut.is_match(&form));
+            || more.forms(clean).iter().any(|form| cut.is_match(form));
         is_cut.then_some(Fit::Cut)
+    }
+
+    /// Whether it may say more than a name does: a file, parameters, a folder.
+    #[must_use]
+    pub fn says_more(&self) -> bool {
+        self.text.contains(' ') || self.text.ends_with(')')
+    }
+}
+
+/// What is known of a function besides its name, and by which names tables print it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct More<'n> {
+    /// Parameters.
+    pub parameters: Option<&'n str>,
+    /// Source file and line, where the name tells none.
+    pub place: Option<(&'n str, u32)>,
+    /// Which it is of those of its name: ` (2 of 3)`.
+    pub order: Option<&'n str>,
+    /// The folder of its object.
+    pub folder: Option<&'n str>,
+    /// What tables print.
+    pub printed: &'n [&'n str],
+}
+
+impl More<'_> {
+    /// Whether it is the name with a part of what is known, in the order in which tables have it: `f(int) a/x.c:12 in /opt`. Of a
+    /// path the end will do.
+    fn is_printed(&self, clean: &CleanName, text: &str) -> bool {
+        let Some(rest) = text
+            .strip_prefix(clean.name.as_str())
+            .filter(|rest| !rest.is_empty())
+        else {
+            return false;
+        };
+        let without = |rest: &mut &str, begins: bool, part: Option<&str>| {
+            let part = part.filter(|part| !part.is_empty());
+            let cut = part.and_then(|part| {
+                if begins {
+                    rest.strip_prefix(part)
+                } else {
+                    rest.strip_suffix(part)
+                }
+            });
+            *rest = cut.unwrap_or(rest);
+            cut.is_some()
+        };
+        let mut rest = rest;
+        without(&mut rest, true, self.parameters);
+        let mut end = rest;
+        if without(&mut end, false, self.folder) && without(&mut end, false, Some(" in ")) {
+            rest = end;
+        }
+        without(&mut rest, false, self.order);
+        let (file, line) = match clean {
+            CleanName { file, line: 0, .. } if file.is_empty() => self.place.unwrap_or_default(),
+            CleanName { file, line, .. } => (file.as_str(), *line),
+        };
+        if line > 0 && !rest.is_empty() {
+            let column = format!(":{}", clean.column);
+            let lined = format!(":{line}");
+            let mut end = rest;
+            let has_column = without(&mut end, false, Some(&column));
+            if has_column && without(&mut end, false, Some(&lined)) {
+                rest = end;
+            } else if !without(&mut rest, false, Some(&lined)) {
+                return false;
+            }
+        }
+        if rest.is_empty() {
+            // The line stands behind the file.
+            return line == 0 || file.is_empty() || !text.ends_with(&format!(":{line}"));
+        }
+        let Some(end) = rest.strip_prefix(' ').filter(|end| !end.is_empty()) else {
+            return false;
+        };
+        let before = file.strip_suffix(end);
+        before.is_some_and(|before| {
+            before.is_empty() || before.ends_with('/') || end.starts_with('/')
+        })
+    }
+
+    /// How tables may print it, with as much of the path as may be.
+    fn forms(&self, clean: &CleanName) -> Vec<String> {
+        /// So many folders.
+        const MOST: usize = 32;
+        let (file, place) = match clean {
+            CleanName { file, line: 0, .. } if file.is_empty() => {
+                let (file, line) = self.place.unwrap_or_default();
+                let text = if line > 0 {
+                    format!(":{line}")
+                } else {
+                    String::new()
+                };
+                (file, text)
+            }
+            clean => {
+                let full = clean.full();
+                let at = clean.name.len() + usize::from(!clean.file.is_empty()) + clean.file.len();
+                (clean.file.as_str(), full[at..].to_owned())
+            }
+        };
+        let without_column = match clean.column {
+            0 => None,
+            _ => place.rsplit_once(':').map(|(line, _)| line.to_owned()),
+        };
+        let order = self.order.unwrap_or_default();
+        let places: Vec<String> = [Some(place), without_column]
+            .into_iter()
+            .flatten()
+            .collect();
+        let mut names = vec![clean.name.clone()];
+        names.extend(self.parameters.map(|of| format!("{}{of}", clean.name)));
+        let mut forms = Vec::new();
+        for name in names {
+            forms.push(format!("{name}{order}"));
+            for place in &places {
+                if file.is_empty() {
+                    forms.push(format!("{name}{place}{order}"));
+                    continue;
+                }
+                let mut shown = "";
+                for count in 1..=MOST {
+                    let end = tail(file, count);
+                    if end == shown {
+                        break;
+                    }
+                    shown = end;
+                    forms.push(format!("{name} {end}{place}{order}"));
+                }
+            }
+            forms.push(name);
+        }
+        forms
     }
 }
 
@@ -144,7 +268,7 @@ mod tests {
     use crate::runtimes::Producer;
 
     fn fit(query: &str, raw: &str, producer: Option<Producer>) -> Option<Fit> {
-        Query::of(query).fit(raw, &CleanName::of(raw, producer), &[])
+        Query::of(query).fit(raw, &CleanName::of(raw, producer), &More::default())
     }
 
     #[test]
@@ -154,6 +278,15 @@ mod tests {
         for (query, wanted) in [
             ("next_mangled bundle.min.js:13505", Some(Fit::Printed)),
             ("next_mangled bundle.min.js:13505:9", Some(Fit::Printed)),
+            ("next_mangled dist/bundle.min.js:13505", Some(Fit::Printed)),
+            ("next_mangled ist/bundle.min.js:13505", None),
+            (
+                "next_mangled /w/node_modules/terser/dist/bundle.min.js:13505:9",
+                Some(Fit::Printed),
+            ),
+            ("next_mangled bundle.min.js", None),
+            ("next_mangled:13505", None),
+            ("next_mangled terser/...n.js:13505", Some(Fit::Cut)),
             ("next_mangled...n.js:13505", Some(Fit::Cut)),
             ("next_mangled…13505", Some(Fit::Cut)),
             (raw, Some(Fit::Raw)),
@@ -165,6 +298,44 @@ mod tests {
         ] {
             assert_eq!(fit(query, raw, v8), wanted, "{query}");
         }
+    }
+
+    #[test]
+    fn what_tells_namesakes_apart_can_be_typed() {
+        let more = More {
+            parameters: Some("(int)"),
+            place: Some(("/w/a/x.c", 12)),
+            folder: Some("/opt/old"),
+            ..More::default()
+        };
+        let fit = |query: &str| Query::of(query).fit("work", &CleanName::plain("work"), &more);
+        for query in [
+            "work(int)",
+            "work x.c:12",
+            "work(int) a/x.c:12",
+            "work /w/a/x.c:12 in /opt/old",
+            "work(int) in /opt/old",
+        ] {
+            assert_eq!(fit(query), Some(Fit::Printed), "{query}");
+        }
+        for query in [
+            "work(long)",
+            "work x.c:13",
+            "work x.c",
+            "work b/x.c:12",
+            "work in /opt",
+        ] {
+            assert_eq!(fit(query), None, "{query}");
+        }
+        assert_eq!(fit("work a...c:12"), Some(Fit::Cut));
+        assert_eq!(fit("work"), Some(Fit::Raw));
+        let second = More {
+            order: Some(" (2 of 3)"),
+            ..More::default()
+        };
+        let query = Query::of("work (2 of 3)");
+        let clean = CleanName::plain("work");
+        assert_eq!(query.fit("work", &clean, &second), Some(Fit::Printed));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use kallsyms::kallsyms_problem;
 pub use kernel::{KernelIdentity, KernelReference, KernelState};
 pub use kin::Kin;
 pub use preload::Preloader;
-pub use symtab::{SymbolRef, SymbolTable};
+pub use symtab::{Namesake, SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, KernelLoader};
 
 crate::ids::numbers! {

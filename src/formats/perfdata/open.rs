@@ -43,7 +43,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Samples of some CPUs were asked for, and an event does not tell.
-    #[error("{}: the event {event} was recorded without CPU numbers, so -C cannot choose (pjit record --perf=--sample-cpu)", path.display())]
+    #[error("{}: -C cannot choose, because {event} was recorded without CPU numbers", path.display())]
     NoCpus {
         /// The recording.
         path: PathBuf,
@@ -51,38 +51,38 @@ pub enum OpenError {
         event: String,
     },
     /// The magic number is not that of a recording.
-    #[error("{}: not a perf.data file (it does not start with PERFILE2)", path.display())]
+    #[error("{}: not a recording of perf: it does not start with PERFILE2", path.display())]
     NotPerfData {
         /// The file.
         path: PathBuf,
     },
     /// Nothing but zeros where the header belongs.
-    #[error("{}: perf is still writing it, or was killed before the end: the header is missing", path.display())]
+    #[error("{}: the header is missing: perf is still writing it, or was killed", path.display())]
     Unfinished {
         /// The file.
         path: PathBuf,
     },
     /// Packed by gzip.
-    #[error("{}: packed by gzip; unpack it first (tar xzf for what `pjit bundle` wrote, then read the folder in it; else gunzip)", path.display())]
+    #[error("{}: packed by gzip", path.display())]
     Packed {
         /// The file.
         path: PathBuf,
     },
     /// Recorded on a big-endian machine.
-    #[error("{}: recorded on a big-endian machine, which pjit cannot read", path.display())]
+    #[error("{}: pjit cannot read recordings of big-endian machines", path.display())]
     BigEndian {
         /// The file.
         path: PathBuf,
     },
     /// The format before PERFILE2.
-    #[error("{}: the format of perf before 2009 (PERFFILE), which pjit cannot read", path.display())]
+    #[error("{}: pjit cannot read the format of perf before 2009", path.display())]
     OldFormat {
         /// The file.
         path: PathBuf,
     },
     /// A directory without a recording.
     #[error(
-        "{}: a folder that holds neither perf.data nor data (of perf record --threads)",
+        "{}: no recording in this folder",
         path.display()
     )]
     Directory {
@@ -90,13 +90,13 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// One file of a folder that `perf record --threads` wrote; the samples are in the others.
-    #[error("{}: a part of what perf record --threads wrote; give the folder it lies in", path.display())]
+    #[error("{}: only a part of a recording of perf record --threads", path.display())]
     PartOfDirectory {
         /// The file.
         path: PathBuf,
     },
     /// No file of that name.
-    #[error("{}: No such file or directory (record one with: pjit record -- PROGRAM, or name another with -i FILE)", path.display())]
+    #[error("{}: no such file or folder", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -117,6 +117,25 @@ pub enum OpenError {
         /// What was found and what was expected.
         problem: String,
     },
+}
+
+impl OpenError {
+    /// What to do instead, if there is something.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoCpus { .. } => "perf record --sample-cpu records them",
+            Self::Packed { .. } => {
+                "unpack it: tar xzf for a bundle, then name its folder; gunzip for others"
+            }
+            Self::Unfinished { .. } => "wait for perf, or stop it with SIGINT",
+            Self::PartOfDirectory { .. } => "name the folder that it is in",
+            Self::Missing { .. } => {
+                "pjit record -- ./app makes a recording; -i FILE names another one"
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// Where the records end, and why.

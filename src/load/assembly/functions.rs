@@ -10,7 +10,7 @@ use crate::address::{Avma, Timestamp};
 use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
-use crate::profile::{EventId, FrameId, Profile, names};
+use crate::profile::{EventId, FrameId, Place, Profile, names};
 use crate::runtimes::{CleanName, Tier, tier_of_any, without_tier};
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
@@ -92,6 +92,10 @@ pub struct Function {
     pub name: String,
     /// The same without what runtimes and compilers add.
     pub clean: CleanName,
+    /// Its parameters, of one that shares its name with others, where that was asked.
+    pub parameters: Option<Box<str>>,
+    /// Where it is defined, likewise.
+    pub place: Option<Box<Place>>,
     /// Base name of the file or dump, as reports show it.
     pub object: String,
     /// Its path.
@@ -355,7 +359,12 @@ impl<'a> Finder<'_, '_, 'a> {
             end: symbol.end,
         };
         let make = || (symbol.name.clone(), origin);
+        let known = self.found.all.len();
         let function = self.function(Key::Symbol(number.0), dso, met, make);
+        if known == function {
+            let made = &mut self.found.all[function];
+            (made.parameters, made.place) = (symbol.parameters.clone(), symbol.place.clone());
+        }
         Known::At(function, address.wrapping_sub(symbol.start))
     }
 
@@ -411,6 +420,8 @@ impl<'a> Finder<'_, '_, 'a> {
             path: String::from_utf8_lossy(&object.long_name).into_owned(),
             hits: Vec::new(),
             version: None,
+            parameters: None,
+            place: None,
             origin,
             sample: met.sample,
             at: met.at,

@@ -402,7 +402,10 @@ fn of_event(name: &str, samples: u64) -> OfEvent {
 #[test]
 fn a_clock_that_was_asked_for_too_often_tells_no_time() {
     let mut evidence = good();
-    evidence.events[0].is_too_often = true;
+    evidence.events = vec![OfEvent {
+        is_too_often: true,
+        ..of_event("cpu-clock", 1000)
+    }];
     let verdict = judge_for(&evidence, None, Limits::default());
     let told = verdict
         .findings

@@ -1,6 +1,7 @@
 //! What files with line tables are asked, and what they answer.
 
 use super::QueryId;
+use super::declared::Declared;
 use super::origin::Origin;
 use crate::ids::{IndexVec, Spare, numbers};
 
@@ -30,6 +31,8 @@ pub(super) struct Expanded<'a> {
     pub(super) names: IndexVec<NameNumber, &'a [u8]>,
     /// Whose code they are, where that was asked.
     pub(super) origins: IndexVec<NameNumber, Origin>,
+    /// Where they are defined, likewise.
+    pub(super) declared: IndexVec<NameNumber, Option<Declared>>,
     /// Paths that places refer to.
     pub(super) paths: IndexVec<PathNumber, String>,
     /// Checksums of the texts of those files, where the line table has them; none where there are no line tables.
@@ -47,6 +50,8 @@ pub(super) struct Expansion {
     pub(super) line: Option<Spot>,
     /// Whose code the function around the address is.
     pub(super) origin: Origin,
+    /// Where it is defined.
+    pub(super) declared: Option<Declared>,
 }
 
 /// Path, line and column.

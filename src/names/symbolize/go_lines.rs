@@ -37,6 +37,7 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
             calls: start..out.calls.len(),
             line,
             origin: Origin::Unknown,
+            declared: None,
         });
     }
     out

@@ -14,6 +14,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use super::abbreviations::number;
+use super::declared::{Declared, normal};
 use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId};
 use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
@@ -362,11 +363,22 @@ pub(super) struct Names<'a> {
     /// By entry: in the supplementary file or not, and its position.
     known: FxHashMap<(bool, usize), NameNumber>,
     units: Units<'a>,
-    /// Whose code entries are, by the same.
-    origins: FxHashMap<(bool, usize), Origin>,
+    /// Whose code entries are and where they are defined, by the same.
+    origins: FxHashMap<(bool, usize), Definition>,
     /// Files of units that declare functions; nothing stands for the unit at hand.
-    files: FxHashMap<Option<(bool, UnitId)>, Option<Lines<'a>>>,
+    files: FxHashMap<FileUnit, Option<Lines<'a>>>,
+    /// Paths of these, by their numbers.
+    paths: FxHashMap<(FileUnit, u64), Option<SourcePath>>,
 }
+
+/// A unit that declares functions; nothing stands for the unit at hand.
+type FileUnit = Option<(bool, UnitId)>;
+
+/// The path of a source file, and whose it is.
+type SourcePath = (Arc<str>, Origin);
+
+/// Whose code a function is, and where it is defined.
+pub(super) type Definition = (Origin, Option<Declared>);
 
 /// Units that entries of another one refer to.
 #[derive(Default)]
@@ -397,47 +409,51 @@ impl<'a> Names<'a> {
         name
     }
 
-    /// Whose code the function is that was inlined.
-    pub(super) fn origin_of_call(
+    /// Whose code the function is that was inlined, and where it is defined.
+    pub(super) fn definition_of_call(
         &mut self,
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         call: &InlinedCall,
-    ) -> Origin {
-        self.origin(info, unit, call.start())
+    ) -> Definition {
+        self.definition(info, unit, call.start())
     }
 
-    /// Whose code the function around an address is.
-    pub(super) fn origin_of_function(
+    /// The same of the function around an address.
+    pub(super) fn definition_of_function(
         &mut self,
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         found: &UnitAnswer,
-    ) -> Origin {
+    ) -> Definition {
         let entry = found.entry.map(EntryRef::Unit);
-        entry.map_or(Origin::Unknown, |entry| self.origin(info, unit, entry))
+        let definition = entry.map(|entry| self.definition(info, unit, entry));
+        definition.unwrap_or_default()
     }
 
-    fn origin(&mut self, info: &DebugInfo<'a>, unit: &Unit<'a>, start: EntryRef) -> Origin {
+    fn definition(&mut self, info: &DebugInfo<'a>, unit: &Unit<'a>, start: EntryRef) -> Definition {
         let key = key_of(unit, start);
         if let Some(known) = self.origins.get(&key) {
-            return *known;
+            return known.clone();
         }
-        let mut path = None;
-        let files = &mut self.files;
-        let _ = self
+        let (files, paths) = (&mut self.files, &mut self.paths);
+        let found = self
             .units
             .follow(info, unit, start, |file, unit, place, entry| {
                 let declared = entry.file?;
-                let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
-                path = lines
-                    .as_ref()
-                    .and_then(|lines| lines.path(file, unit, declared));
-                Some(())
+                let path = paths.entry((place, declared)).or_insert_with(|| {
+                    let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
+                    let path = lines.as_ref()?.path(file, unit, declared)?;
+                    Some((normal(&path).into(), Origin::of_path(&path)))
+                });
+                Some(path.clone().map(|(path, origin)| {
+                    let line = entry.line;
+                    (origin, Some(Declared { path, line }))
+                }))
             });
-        let origin = path.map_or(Origin::Unknown, |path| Origin::of_path(&path));
-        self.origins.insert(key, origin);
-        origin
+        let found = found.flatten().unwrap_or_default();
+        self.origins.insert(key, found.clone());
+        found
     }
 
     fn look_up(
@@ -531,6 +547,8 @@ struct Named<'a> {
     plain: Option<&'a [u8]>,
     /// Index of the file in which it is declared.
     file: Option<u64>,
+    /// In which line of it.
+    line: u32,
     next: Option<EntryRef>,
 }
 
@@ -541,6 +559,7 @@ impl<'a> Named<'a> {
             linkage: None,
             plain: None,
             file: None,
+            line: 0,
             next: None,
         };
         for spec in specs {
@@ -555,6 +574,7 @@ impl<'a> Named<'a> {
                         _ => None,
                     };
                 }
+                dw::DW_AT_decl_line => named.line = small(&attribute),
                 dw::DW_AT_abstract_origin | dw::DW_AT_specification => {
                     named.next = EntryRef::of(attribute.value());
                 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::QueryId;
+use super::declared::Declared;
 use super::dwarf::{Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, Wanted};
 use super::inlines::Names;
@@ -46,6 +47,7 @@ struct Known {
     size: u64,
     calls: std::ops::Range<usize>,
     origin: Origin,
+    declared: Option<Declared>,
 }
 
 impl<'a> Memo<'a> {
@@ -87,6 +89,7 @@ impl UnitMemo<'_> {
                 size: answer.size,
                 calls: answer.calls,
                 origin: answer.origin,
+                declared: answer.declared,
             };
             let svma = asked[answer.query].svma;
             self.answers.insert(svma, Some(known));
@@ -109,6 +112,7 @@ impl<'a> UnitMemo<'a> {
             for &(name, _) in &all.calls[known.calls.clone()] {
                 let number = *numbers[name].get_or_insert_with(|| {
                     out.origins.extend(all.origins.get(name));
+                    out.declared.extend(all.declared.get(name).cloned());
                     out.names.push(all.names[name])
                 });
                 out.calls.push((number, None));
@@ -119,6 +123,7 @@ impl<'a> UnitMemo<'a> {
                 calls: start..out.calls.len(),
                 line: None,
                 origin: known.origin,
+                declared: known.declared.clone(),
             });
         }
         out
@@ -154,6 +159,7 @@ mod tests {
                 calls: start..out.calls.len(),
                 line: None,
                 origin: Origin::Std,
+                declared: None,
             });
         }
     }

@@ -5,6 +5,7 @@
 //! are in the dump. Of WebAssembly, which has DWARF although it is JIT code, [`crate::wasm`] tells where that is.
 
 mod abbreviations;
+mod declared;
 mod dwarf;
 mod expanded;
 mod go_lines;
@@ -13,6 +14,7 @@ mod line_rows;
 mod lines;
 mod memo;
 mod origin;
+mod place;
 mod run;
 mod shown;
 mod source_map;
@@ -32,6 +34,7 @@ use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
 pub use origin::Origin;
+pub use place::Place;
 pub use run::{resolve, resolve_with};
 pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
 pub use store::DebugStore;
@@ -111,6 +114,8 @@ pub struct Resolution {
     pub origins: IndexVec<StringIndex, Origin>,
     /// By string: the parameters of inlined functions that share a name with others that were hit.
     pub parameters: IndexVec<StringIndex, Option<Box<str>>>,
+    /// By string: where inlined functions are defined, of which others with this name were hit.
+    pub places: IndexVec<StringIndex, Option<Box<Place>>>,
     /// What is recorded of source files, by their paths, where that was asked.
     pub claims: FxHashMap<String, SourceClaim>,
     /// Inlined frames of all answers, each answer's run innermost first.
@@ -136,6 +141,8 @@ pub struct Symbol {
     pub origin: Origin,
     /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.
     pub parameters: Option<Box<str>>,
+    /// Where it is defined, of functions that share a name with others, in the same case.
+    pub place: Option<Box<Place>>,
 }
 
 /// A function inlined at an address.

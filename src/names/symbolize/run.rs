@@ -8,19 +8,21 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::declared::Declared;
 use super::dwarf::{DebugInfo, Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
+use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::store::{DebugStore, Opened};
 use super::{
-    InlinedFrame, NameStyle, Options, Origin, Query, QueryId, Request, Resolution, Resolved, Site,
-    SourceLine, StringIndex, Symbol, SymbolIndex,
+    InlinedFrame, NameStyle, Options, Origin, Place, Query, QueryId, Request, Resolution, Resolved,
+    Site, SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::{demangle, parameters};
@@ -30,6 +32,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
+use crate::runtimes::names::native;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries.
@@ -54,10 +57,14 @@ pub fn resolve_with<'a: 'd, 'd>(
         Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, kinds),
         Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, kinds),
     });
-    let pieces = objects
+    let pieces: Vec<Piece<'_>> = objects
         .iter()
         .enumerate()
         .flat_map(|(number, object)| object.pieces(number))
+        .collect();
+    let owners = pieces.iter();
+    let owners: Vec<_> = owners
+        .map(|of| (of.object, objects[of.object].dso))
         .collect();
     let expanded = in_parallel(pieces, threads, |piece| {
         expand(&objects[piece.object], piece)
@@ -66,6 +73,8 @@ pub fn resolve_with<'a: 'd, 'd>(
         queries,
         objects: &objects,
         expanded: &expanded,
+        owners: &owners,
+        dsos,
         wasm,
         options: request.names,
         needs: request.needs,
@@ -438,21 +447,23 @@ fn read<'a: 'd, 'd>(
             for (inner, call) in found.calls.iter().rev().enumerate() {
                 let name = names.of_call(functions, entries, call, &mut out.names);
                 if object.origins && out.origins.len() < out.names.len() {
-                    let declared = names.origin_of_call(functions, entries, call);
+                    let (origin, declared) = names.definition_of_call(functions, entries, call);
                     // Line tables alone do not tell where functions are declared: in the file of their code.
                     let body = || bodies.file(at, found, inner);
-                    out.origins.push(declared.or_else(body));
+                    out.origins.push(origin.or_else(body));
+                    out.declared.push(declared);
                 }
                 out.calls.push((name, place));
                 let caller = wanted.lines.then(|| paths.place(out, call.site));
                 place = caller.flatten();
             }
         }
-        let origin = if object.origins && wanted.inlines {
-            let declared = names.origin_of_function(functions, entries, found);
-            declared.or_else(|| bodies.file(at, found, found.calls.len()))
+        let (origin, declared) = if object.origins && wanted.inlines {
+            let (origin, declared) = names.definition_of_function(functions, entries, found);
+            let body = || bodies.file(at, found, found.calls.len());
+            (origin.or_else(body), declared)
         } else {
-            Origin::Unknown
+            <_>::default()
         };
         out.answers.push(Expansion {
             query: wanted.query,
@@ -460,6 +471,7 @@ fn read<'a: 'd, 'd>(
             calls: start..out.calls.len(),
             line: place,
             origin,
+            declared,
         });
     }
 }
@@ -526,6 +538,9 @@ struct Builder<'b, 't, 'a, 'd> {
     queries: &'b Queries,
     objects: &'b [Object<'t, 'a, 'd>],
     expanded: &'b [Expanded<'d>],
+    /// By piece: the number of its object, and its file.
+    owners: &'b [place::Owner],
+    dsos: &'b DsoTable<'a>,
     wasm: &'b WasmCode<'a>,
     options: Options,
     needs: Needs,
@@ -540,11 +555,23 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         };
         let raw = self.add_symbols(&mut out, threads);
         let mut names = self.demangled_names(threads);
-        if self.needs.contains(Needs::KINDS) {
-            tell_apart(&mut out.symbols.raw, &raw, &mut names);
-        }
-        let mut strings = Strings::new(self.expanded, &names);
+        let ids = self.expanded.iter().map(|expanded| {
+            let ids = expanded.names.iter().map(|name| names.known[*name]);
+            ids.collect()
+        });
+        let ids: Vec<IndexVec<NameNumber, ShownId>> = ids.collect();
         let chosen = self.chosen();
+        let mut places = Vec::new();
+        if self.needs.contains(Needs::KINDS) {
+            let all = self.needs.contains(Needs::PLACES);
+            let (numbers, of_inlined) = tell_apart(&mut out.symbols.raw, &raw, &mut names, all);
+            let number = |ids: &IndexVec<NameNumber, ShownId>| {
+                ids.iter().map(|id| of_inlined[*id]).collect()
+            };
+            let inlined: Vec<_> = ids.iter().map(number).collect();
+            places = self.places((&mut out, &raw), &chosen, (&numbers, &inlined), all);
+        }
+        let mut strings = Strings::new(self.expanded, &ids, &names, &places);
         for (index, query) in self.queries.iter_enumerated() {
             let Some((piece, expansion)) = chosen[index] else {
                 continue;
@@ -576,8 +603,37 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         out.strings = strings.texts;
         out.origins = strings.origins;
         out.parameters = strings.parameters;
+        out.places = strings.places;
         self.add_bare_places(&mut out);
         out
+    }
+
+    /// Gives functions their places, where others of their file have the same name.
+    fn places(
+        &self,
+        (out, raw): (&mut Resolution, &[&[u8]]),
+        chosen: &IndexVec<QueryId, Option<(usize, &Expansion)>>,
+        (numbers, inlined): (&[u32], &[IndexVec<NameNumber, u32>]),
+        all: bool,
+    ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
+        let mut declared: IndexVec<SymbolIndex, Option<&Declared>> =
+            index_vec![None; out.symbols.len()];
+        for (answer, chosen) in out.answers.iter().zip(chosen) {
+            if let (Some(symbol), Some((_, expansion))) = (answer.symbol, chosen) {
+                declared[symbol] = declared[symbol].or(expansion.declared.as_ref());
+            }
+        }
+        let functions = place::Functions {
+            raw,
+            numbers,
+            declared: &declared,
+            expanded: self.expanded,
+            objects: self.owners,
+            inlined,
+        };
+        place::find(&mut out.symbols, &functions, all, |dso| {
+            self.dsos.symbols(dso)
+        })
     }
 
     /// What is recorded of the files of DWARF, by their paths. Of units that disagree, the first counts.
@@ -702,6 +758,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             is_data: symbol.is_data,
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         }
     }
 
@@ -733,34 +790,53 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     }
 }
 
-/// Gives functions that share their name with another one their parameters, inlined ones too.
-fn tell_apart(symbols: &mut [Symbol], raw: &[&[u8]], inlined: &mut Shown<'_>) {
+/// Gives functions that share their name with another one their parameters, inlined ones too; `all` in comparisons. The answer are
+/// numbers of names, of symbols and of inlined functions: copies that compilers make have one.
+fn tell_apart(
+    symbols: &mut [Symbol],
+    raw: &[&[u8]],
+    inlined: &mut Shown<'_>,
+    all: bool,
+) -> (Vec<u32>, IndexVec<ShownId, u32>) {
     let texts = &inlined.texts;
     let of_symbols = symbols.iter().map(|symbol| symbol.name.as_str());
     let of_symbols = of_symbols.zip(raw.iter().copied());
     let of_inlined = inlined.known.iter();
     let of_inlined = of_inlined.map(|(raw, id)| (texts[*id].as_str(), *raw));
-    // By text: what a file calls one of them, and whether that is how all are called.
-    let mut known: FxHashMap<&str, (&[u8], bool)> = FxHashMap::default();
-    for (text, raw) in of_symbols.chain(of_inlined) {
-        let (first, is_only) = known.entry(text).or_insert((raw, true));
-        *is_only &= *first == raw;
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    // By number: what a file calls one of them, and whether that is how all are called.
+    let mut names: Vec<(&[u8], bool)> = Vec::new();
+    let numbers = of_symbols.chain(of_inlined).map(|(text, raw)| {
+        let number = *known.entry(native(text)).or_insert_with(|| {
+            names.push((raw, !all));
+            names.len() as u32 - 1
+        });
+        let (first, is_only) = &mut names[number as usize];
+        *is_only = *is_only && *first == raw;
+        number
+    });
+    let mut of_symbols: Vec<u32> = numbers.collect();
+    let numbers = of_symbols.split_off(raw.len());
+    let mut of_inlined: IndexVec<ShownId, u32> = index_vec![0; texts.len()];
+    for (id, number) in inlined.known.values().zip(numbers) {
+        of_inlined[*id] = number;
     }
-    let told = |text: &str, raw: &[u8]| {
-        let is_only = known[text].1;
+    let told = |number: u32, raw: &[u8]| {
+        let (_, is_only) = names[number as usize];
         let parameters = (!is_only).then(|| parameters(raw)).flatten();
         parameters.map(String::into_boxed_str)
     };
-    let mut of_inlined: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
+    let mut parameters: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
     for (raw, id) in &inlined.known {
-        of_inlined[*id] = told(&texts[*id], raw);
+        parameters[*id] = told(of_inlined[*id], raw);
     }
-    let of_symbols = symbols.iter().zip(raw);
-    let of_symbols: Vec<_> = of_symbols.map(|(s, raw)| told(&s.name, raw)).collect();
-    for (symbol, parameters) in symbols.iter_mut().zip(of_symbols) {
+    let of_symbol = of_symbols.iter().zip(raw);
+    let of_symbol: Vec<_> = of_symbol.map(|(number, raw)| told(*number, raw)).collect();
+    for (symbol, parameters) in symbols.iter_mut().zip(of_symbol) {
         symbol.parameters = parameters;
     }
-    inlined.parameters = of_inlined;
+    inlined.parameters = parameters;
+    (of_symbols, of_inlined)
 }
 
 /// Distinct names and their texts.
@@ -771,8 +847,8 @@ struct Shown<'a> {
     parameters: IndexVec<ShownId, Option<Box<str>>>,
 }
 
-/// A text and what tells it from others of the same letters: whose code it is, and parameters.
-type Text<'s> = (&'s str, Origin, Option<&'s str>);
+/// A text and what tells it from others of the same letters: whose code it is, parameters, and where it is defined.
+type Text<'s> = (&'s str, Origin, Option<&'s str>, Option<&'s Place>);
 /// A name, and its number once it was used.
 type NameOf<'s> = (Text<'s>, Option<StringIndex>);
 
@@ -783,6 +859,8 @@ struct Strings<'s> {
     origins: IndexVec<StringIndex, Origin>,
     /// The same of functions that differ in their parameters.
     parameters: IndexVec<StringIndex, Option<Box<str>>>,
+    /// The same of functions that are defined in different places.
+    places: IndexVec<StringIndex, Option<Box<Place>>>,
     known: FxHashMap<Text<'s>, StringIndex>,
     /// By piece: the texts of its names and paths, and their numbers once they were used.
     names: Vec<IndexVec<NameNumber, NameOf<'s>>>,
@@ -790,26 +868,31 @@ struct Strings<'s> {
 }
 
 impl<'s> Strings<'s> {
-    fn new(expanded: &'s [Expanded<'_>], shown: &'s Shown<'_>) -> Self {
-        let text = |name: &[u8], origin: Origin| -> Text<'s> {
-            let id = shown.known[name];
-            let parameters = shown.parameters.get(id).and_then(Option::as_deref);
-            (&shown.texts[id], origin, parameters)
-        };
-        let names = |e: &'s Expanded<'_>| {
-            let origin = |at: NameNumber| e.origins.get(at).copied().unwrap_or_default();
-            let names = e.names.iter_enumerated();
-            names
-                .map(|(at, name)| (text(name, origin(at)), None))
-                .collect()
+    /// `defined` has the places of functions, by piece.
+    fn new(
+        expanded: &'s [Expanded<'_>],
+        ids: &[IndexVec<NameNumber, ShownId>],
+        shown: &'s Shown<'_>,
+        defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
+    ) -> Self {
+        let names = |(piece, e): (usize, &'s Expanded<'_>)| {
+            let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
+                let id = *id;
+                let parameters = shown.parameters.get(id).and_then(Option::as_deref);
+                let origin = e.origins.get(at).copied().unwrap_or_default();
+                let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());
+                ((&shown.texts[id], origin, parameters, place), None)
+            };
+            ids[piece].iter_enumerated().map(text).collect()
         };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {
             texts: IndexVec::new(),
             origins: IndexVec::new(),
             parameters: IndexVec::new(),
+            places: IndexVec::new(),
             known: FxHashMap::default(),
-            names: expanded.iter().map(names).collect(),
+            names: expanded.iter().enumerate().map(names).collect(),
             paths: expanded.iter().map(paths).collect(),
         }
     }
@@ -824,14 +907,15 @@ impl<'s> Strings<'s> {
     fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path];
-        let file = number.unwrap_or_else(|| self.add((text, Origin::Unknown, None)));
+        let file = number.unwrap_or_else(|| self.add((text, Origin::Unknown, None, None)));
         self.paths[piece][path].1 = Some(file);
         Some(SourceLine { file, line, column })
     }
 
     fn add(&mut self, text: Text<'s>) -> StringIndex {
         *self.known.entry(text).or_insert_with(|| {
-            let (text, origin, parameters) = text;
+            let (text, origin, parameters, place) = text;
+            self.places.push(place.cloned().map(Box::new));
             self.origins.push(origin);
             self.parameters.push(parameters.map(Box::from));
             self.texts.push(text.to_owned())
@@ -869,6 +953,7 @@ mod tests {
             is_data: false,
             origin: Origin::Unknown,
             parameters: None,
+            place: None,
         };
         let told = |symbols: &[&'static str], inlined: &[&'static str]| -> Vec<Option<String>> {
             let raw: Vec<&[u8]> = symbols.iter().map(|name| name.as_bytes()).collect();
@@ -882,7 +967,7 @@ mod tests {
                 texts: inlined.iter().map(text).collect(),
                 parameters: IndexVec::new(),
             };
-            tell_apart(&mut symbols, &raw, &mut inlined);
+            tell_apart(&mut symbols, &raw, &mut inlined, false);
             let all = symbols.into_iter().map(|symbol| symbol.parameters);
             all.chain(inlined.parameters)
                 .map(|parameters| parameters.map(String::from))

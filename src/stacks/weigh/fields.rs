@@ -164,7 +164,7 @@ fn nowhere(recording: &Recording<'_>, term: &Term) -> WeighError {
         .filter(|index| recording.events[*index].attr.is_tracepoint())
         .collect();
     if tracepoints.is_empty() {
-        return WeighError("--weight: no event of the recording has fields".to_owned());
+        return WeighError("--weight names no weight, and no event of this recording has fields: pjit help weights".to_owned());
     }
     let has = |field: &str| {
         let mut events = recording.events.iter();

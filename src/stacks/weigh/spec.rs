@@ -169,7 +169,10 @@ impl Term {
         let expr = Expr::parse(expr).map_err(|problem| {
             let names: Vec<&str> = Spec::PRESETS.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            format!("`{}`: {problem} (presets: {names})", text.trim())
+            format!(
+                "has no weight '{}' ({problem}): one of {names}\nhint: pjit help weights",
+                text.trim()
+            )
         })?;
         Ok(Self {
             event: event.map(str::to_owned),

@@ -2,7 +2,8 @@
 
 use crate::assembly::{Assembly, Function, Functions};
 use crate::near::{Candidate, near};
-use crate::profile::EventId;
+use crate::needs::Needs;
+use crate::profile::{EventId, Place, more};
 use crate::runtimes::query::{self, Fit, Query};
 
 /// What the user asked for.
@@ -14,6 +15,16 @@ pub struct Selection {
     pub contains: Option<String>,
     /// Functions below so many per cent of what is left are not shown.
     pub percent_limit: f64,
+}
+
+impl Selection {
+    /// What tells functions of one name apart.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let mut texts = self.symbols.iter().flatten();
+        let says_more = texts.any(|text| Query::of(text).says_more());
+        (Needs::KINDS | Needs::INLINED).only_if(says_more)
+    }
 }
 
 /// A name that no function with samples has.
@@ -103,10 +114,18 @@ fn find(
     }
     let queries: Vec<Query> = spellings.iter().map(|text| Query::of(text)).collect();
     let fit = |number: usize| {
-        let Function { name, clean, .. } = &functions.all[number];
+        let function = &functions.all[number];
+        let Function { name, clean, .. } = function;
+        let order = function.place.as_deref().map(Place::order);
+        let order = order.unwrap_or_default();
+        let more = more(
+            function.parameters.as_deref(),
+            function.place.as_deref(),
+            &order,
+        );
         let fits = queries
             .iter()
-            .filter_map(|query| query.fit(name, clean, &[]));
+            .filter_map(|query| query.fit(name, clean, &more));
         fits.min()
     };
     let fits: Vec<(usize, Option<Fit>)> =

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::{EventId, Profile, SymbolId};
-use crate::questions::functions::{Functions, Identity, UNKNOWN, object_label};
+use crate::questions::functions::{Functions, Identity, UNKNOWN, called, object_label};
 use crate::questions::programs::SameProgram;
-use crate::runtimes::names::{CleanName, told_apart};
+use crate::runtimes::CleanName;
 
 use super::build::{APART, END, Paths, Rows, Tag, plant};
 use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
@@ -30,7 +30,7 @@ pub fn clean(paths: &mut Paths, profile: &Profile, functions: &Functions) {
         }
         let known = function.symbol.and_then(|symbol| of_symbol.get(&symbol));
         if let Some(known) = known {
-            return Some(functions.get(*known).identity.without_directory());
+            return Some(functions.identity(profile, *known));
         }
         // Paths have the objects of the profile.
         let object = function.object.map(Idx::index);
@@ -38,6 +38,7 @@ pub fn clean(paths: &mut Paths, profile: &Profile, functions: &Functions) {
         Some(Identity {
             object: object_label(object, function.kind == Kind::Kernel),
             name: CleanName::plain(UNKNOWN),
+            ..Identity::default()
         })
     };
     paths.identities = paths.functions.iter().map(identity).collect();
@@ -53,9 +54,9 @@ pub fn clean(paths: &mut Paths, profile: &Profile, functions: &Functions) {
     paths.objects = objects;
 }
 
-/// Calls functions of the base as those of the new side that they are; what else there is keeps its name.
-pub fn rename_functions(before: &mut Paths, names: &BTreeMap<Identity, Identity>) {
-    for identity in before.identities.iter_mut().flatten() {
+/// Calls functions as those of the new side that they are; what else there is keeps its name.
+pub fn rename_functions(of: &mut Paths, names: &BTreeMap<Identity, Identity>) {
+    for identity in of.identities.iter_mut().flatten() {
         if let Some(name) = names.get(identity) {
             identity.clone_from(name);
         }
@@ -70,7 +71,7 @@ fn name(all: &mut [Paths]) {
         .collect();
     known.sort_unstable();
     known.dedup();
-    let labels = told_apart(known.iter().map(|of| (&of.name, of.object.as_str())));
+    let names = called(&known.iter().collect::<Vec<_>>());
     for Paths {
         functions,
         identities,
@@ -82,7 +83,7 @@ fn name(all: &mut [Paths]) {
                 .as_ref()
                 .and_then(|of| known.binary_search(of).ok());
             if let Some(at) = at.filter(|_| function.symbol.is_some()) {
-                function.name = shown(&labels[at]).into_owned();
+                function.name = shown(&names[at].label).into_owned();
             }
         }
     }
@@ -268,7 +269,7 @@ mod tests {
     /// The functions of a difference and what they weigh, in the new side and in the base.
     fn joined(base: &[(&str, u64)], new: &[(&str, u64)]) -> Vec<(String, [u64; 2])> {
         let ((mut before, old), (after, newer)) = (side(base), side(new));
-        rename_functions(&mut before, &names_in_new(&[old], &[newer]));
+        rename_functions(&mut before, &names_in_new(&[old], &[newer])[0]);
         let Joined { flame, identities } = join([vec![after], vec![before]], EventId(0), 1);
         assert_eq!(flame.functions.len(), identities.len());
         let mut weights = vec![[0, 0]; flame.functions.len()];

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Made;
-use super::functions::Identity;
-use super::matching::{Pair, is_numbered, pairs};
+use super::functions::{Called, Identity, called};
+use super::matching::{Pair, is_numbered, pairs, same_code};
 pub use super::programs::SameProgram;
 use super::runs::{By, Part, Run, Weight, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
@@ -77,6 +77,8 @@ impl Verdict {
 pub struct Row {
     /// In the new side, or else in the base.
     pub identity: Identity,
+    /// What it is called beside the others.
+    pub called: Called,
     /// Weight in each run of the base.
     pub base: Vec<u64>,
     /// Weight in each new run.
@@ -98,7 +100,7 @@ pub struct Row {
     /// Whether the identity is that of the base, as the new side has no samples of the function.
     pub is_of_base: bool,
     /// A function that may be the same one by another name.
-    pub renamed: Option<Identity>,
+    pub renamed: Option<Called>,
     /// Whether the function is own in some run.
     pub is_own: bool,
     /// Samples of equal weight that it is worth per run, of the side with more; without end where chance has no part.
@@ -324,10 +326,18 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         scatter,
         (runs, f64::midpoint(totals.0, totals.1)),
     );
-    renamed(&mut rows, &base, &new);
+    let partners = renamed(&rows, &base, &new);
     if let Some(program) = &program {
         rows.iter_mut()
             .for_each(|row| name_as_in_base(row, program));
+    }
+    let identities: Vec<&Identity> = rows.iter().map(|row| &row.identity).collect();
+    let names = called(&identities);
+    for (row, other) in rows.iter_mut().zip(partners) {
+        row.renamed = other.map(|other| names[other].clone());
+    }
+    for (row, name) in rows.iter_mut().zip(names) {
+        row.called = name;
     }
     let is_tested: BTreeSet<usize> = tested.into_iter().collect();
     let (tested, small): (Vec<_>, Vec<_>) = std::mem::take(&mut rows)
@@ -378,11 +388,8 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
 
 /// What only the base has is called as it is there.
 fn name_as_in_base(row: &mut Row, program: &SameProgram) {
-    let as_base = |identity: &mut Identity| *identity = program.as_base(identity.clone());
     if row.sides == (true, false) {
-        as_base(&mut row.identity);
-    } else if let Some(other) = &mut row.renamed {
-        as_base(other);
+        row.identity = program.as_base(row.identity.clone());
     }
 }
 
@@ -392,17 +399,18 @@ fn total_weights(runs: &[&Run]) -> Vec<f64> {
 
 /// Rows of all functions with weight, and the share of the weight that has a partner.
 fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64)) {
-    let (olds, news) = (identities(base), identities(new));
+    let (old_side, new_side) = (Side::of(base), Side::of(new));
+    let (olds, news) = (&old_side.all, &new_side.all);
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
     for Pair {
         base: old,
         new: newer,
-    } in pairs(&olds, &news)
+    } in pairs(olds, news)
     {
+        let (in_base, in_new) = (old_side.parts(old), new_side.parts(newer));
         let (old, newer) = (old.map(|at| olds[at]), newer.map(|at| news[at]));
-        let (in_base, in_new) = (parts(base, old), parts(new, newer));
         let weights = |parts: &[Part]| -> Vec<u64> {
             parts.iter().map(|part| part.count(by).period).collect()
         };
@@ -450,6 +458,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             in_seconds: None,
             seconds_q: 1.0,
             identity,
+            called: Called::default(),
             base: in_base,
             new: in_new,
         });
@@ -468,22 +477,87 @@ fn is_any(weights: &[u64]) -> bool {
     weights.iter().any(|weight| *weight > 0)
 }
 
-/// What a function has in each of some runs.
-fn parts(runs: &[&Run], identity: Option<&Identity>) -> Vec<Part> {
-    let part = |run: &&Run| identity.and_then(|identity| run.functions.get(identity).copied());
-    runs.iter()
-        .map(|run| part(run).unwrap_or_default())
-        .collect()
+/// The functions of all runs of one side: those of one name in one file are one, though the files lie elsewhere.
+struct Side<'r> {
+    /// Ordered; as the first run has them that has them.
+    all: Vec<&'r Identity>,
+    /// By function, what it has in each run.
+    parts: Vec<Vec<Part>>,
+    /// What functions are called in runs that call them otherwise, and which they are.
+    others: Vec<(&'r Identity, usize)>,
 }
 
-/// All functions of some runs, ordered.
-fn identities<'r>(runs: &[&'r Run]) -> Vec<&'r Identity> {
-    let functions = runs.iter().flat_map(|run| run.functions.keys());
-    let mut all: Vec<&Identity> = functions.collect();
-    // Those of each run are in order: this merges them.
-    all.sort();
-    all.dedup();
-    all
+impl<'r> Side<'r> {
+    fn of(runs: &[&'r Run]) -> Self {
+        let functions = runs.iter().flat_map(|run| run.functions.keys());
+        let mut all: Vec<&Identity> = functions.collect();
+        // Those of each run are in order: this merges them.
+        all.sort();
+        all.dedup();
+        let (first, others) = Self::same(&all, runs);
+        let mut places = vec![0; all.len()];
+        let mut left = Vec::new();
+        for (at, identity) in all.iter().enumerate() {
+            if first[at] == at {
+                places[at] = left.len();
+                left.push(*identity);
+            }
+        }
+        let place = |at: usize| places[first[at]];
+        let mut parts = vec![vec![Part::default(); runs.len()]; left.len()];
+        for (number, run) in runs.iter().enumerate() {
+            // Both are in order.
+            let mut at = 0;
+            for (identity, part) in &run.functions {
+                while all[at] != identity {
+                    at += 1;
+                }
+                parts[place(at)][number] = *part;
+            }
+        }
+        Self {
+            others: others.into_iter().map(|at| (all[at], place(at))).collect(),
+            all: left,
+            parts,
+        }
+    }
+
+    /// By identity: the first one that is the same function; and those that are not the first.
+    fn same(all: &[&'r Identity], runs: &[&'r Run]) -> (Vec<usize>, Vec<usize>) {
+        let mut first: Vec<usize> = (0..all.len()).collect();
+        let mut others = Vec::new();
+        let mut known: Vec<usize> = Vec::new();
+        let mut is_known = vec![false; all.len()];
+        for run in runs {
+            let own: Vec<usize> = run
+                .functions
+                .keys()
+                .filter_map(|identity| all.binary_search(&identity).ok())
+                .collect();
+            if !known.is_empty() && own.iter().any(|at| !is_known[*at]) {
+                let of = |places: &[usize]| places.iter().map(|at| all[*at]).collect::<Vec<_>>();
+                for (at, same) in own.iter().zip(same_code(&of(&known), &of(&own))) {
+                    if let Some(same) = same.filter(|_| !is_known[*at]) {
+                        first[*at] = known[same];
+                        is_known[*at] = true;
+                        others.push(*at);
+                    }
+                }
+            }
+            for at in own {
+                if !is_known[at] {
+                    is_known[at] = true;
+                    known.push(at);
+                }
+            }
+        }
+        (first, others)
+    }
+
+    fn parts(&self, at: Option<usize>) -> Vec<Part> {
+        let runs = self.parts.first().map_or(0, Vec::len);
+        at.map_or_else(|| vec![Part::default(); runs], |at| self.parts[at].clone())
+    }
 }
 
 /// The functions that weigh something in one side and of which the samples of the other know nothing: of the new side, of the base.
@@ -493,52 +567,58 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
     let program = same_program(base, new);
     let base = by_one_name(base, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
-    let (olds, news) = (identities(&base), identities(&new));
-    let weighs = |runs: &[&Run], identity: &Identity| {
-        let parts = parts(runs, Some(identity));
-        parts.iter().any(|part| part.count(by).period > 0)
+    let (base, new) = (Side::of(&base), Side::of(&new));
+    let weighs = |side: &Side<'_>, at: usize| {
+        let mut parts = side.parts[at].iter();
+        parts.any(|part| part.count(by).period > 0)
     };
     let (mut of_new, mut of_base) = (Vec::new(), Vec::new());
-    for pair in pairs(&olds, &news) {
-        match (pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])) {
+    for pair in pairs(&base.all, &new.all) {
+        match (pair.base, pair.new) {
             (None, Some(only)) if weighs(&new, only) => {
-                let program = program.as_ref();
+                let (only, program) = (new.all[only], program.as_ref());
                 of_new.push(program.map_or(only.clone(), |program| program.as_base(only.clone())));
             }
-            (Some(only), None) if weighs(&base, only) => of_base.push(only.clone()),
+            (Some(only), None) if weighs(&base, only) => of_base.push(base.all[only].clone()),
             _ => {}
         }
     }
     (of_new, of_base)
 }
 
-/// How functions of the base are called beside those of the new side, where that is not as in the base: as their partners
-/// there, or by a name that no partner has, for a function may have moved to where one without a partner was. The program has
-/// its new name already.
+/// How functions of the base and of the new side are called beside each other, where that is not as they are: as their partners in
+/// the first new run that has them, or by a name that no partner has, for a function may have moved to where one without a partner
+/// was. The program has its new name already.
 #[must_use]
-pub fn names_in_new(base: &[Run], new: &[Run]) -> BTreeMap<Identity, Identity> {
+pub fn names_in_new(base: &[Run], new: &[Run]) -> [BTreeMap<Identity, Identity>; 2] {
     let program = same_program(base, new);
     let base = by_one_name(base, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
-    let (olds, news) = (identities(&base), identities(&new));
-    let mut names = BTreeMap::new();
-    for pair in pairs(&olds, &news) {
-        let Some(old) = pair.base.map(|at| olds[at]) else {
+    let (base, new) = (Side::of(&base), Side::of(&new));
+    let mut names: Vec<Option<Identity>> = vec![None; base.all.len()];
+    for pair in pairs(&base.all, &new.all) {
+        let Some(old) = pair.base else {
             continue;
         };
-        match pair.new.map(|at| news[at]) {
-            Some(newer) if newer != old => {
-                names.insert(old.clone(), newer.clone());
-            }
-            None if news.binary_search(&old).is_ok() => {
-                let mut apart = old.clone();
+        names[old] = match pair.new {
+            Some(newer) => Some(new.all[newer].clone()),
+            None if new.all.binary_search(&base.all[old]).is_ok() => {
+                let mut apart = base.all[old].clone();
                 apart.name.name.push_str(" (before)");
-                names.insert(old.clone(), apart);
+                Some(apart)
             }
-            _ => {}
-        }
+            None => None,
+        };
     }
-    names
+    let all = base.all.iter().copied().zip(0..);
+    let of_base = all.chain(base.others.iter().copied());
+    let of_base = of_base.filter_map(|(old, at)| {
+        let name = names[at].as_ref().unwrap_or(base.all[at]);
+        (name != old).then(|| (old.clone(), name.clone()))
+    });
+    let of_new = new.others.iter();
+    let of_new = of_new.map(|(one, at)| ((*one).clone(), new.all[*at].clone()));
+    [of_base.collect(), of_new.collect()]
 }
 
 /// Half a per cent of the total on one side, and ten samples a run where chance chose what was sampled: five waits that were
@@ -596,8 +676,9 @@ fn verdict(row: &Row, result: &Tested, runs: usize, total: f64) -> Option<Verdic
     }
 }
 
-/// Notes at new and gone functions that weigh about the same and have the same caller.
-fn renamed(rows: &mut [Row], base: &[&Run], new: &[&Run]) {
+/// By row: the gone function that a new one may be, and the other way round, as they weigh about the same and have the same caller.
+fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; rows.len()];
     let caller = |runs: &[&Run], identity: &Identity| -> Option<Identity> {
         runs.iter()
             .find_map(|run| run.callers.get(identity))
@@ -624,10 +705,10 @@ fn renamed(rows: &mut [Row], base: &[&Run], new: &[&Run]) {
         };
         if let Some(old) = gone.iter().copied().find(is_like) {
             taken[old] = true;
-            rows[at].renamed = Some(rows[old].identity.clone());
-            rows[old].renamed = Some(rows[at].identity.clone());
+            (partners[at], partners[old]) = (Some(old), Some(at));
         }
     }
+    partners
 }
 
 /// The same function, whatever line it is in.
@@ -669,6 +750,7 @@ mod tests {
                 Identity {
                     object: "x".to_owned(),
                     name,
+                    ..Identity::default()
                 },
                 part,
             );
@@ -878,6 +960,7 @@ mod tests {
                         name: name.to_owned(),
                         ..CleanName::default()
                     },
+                    ..Identity::default()
                 };
                 let part = run.functions[&of("b")];
                 run.functions.insert(of(name), part);
@@ -898,7 +981,7 @@ mod tests {
             .find(|row| row.identity.name.name == "fresh")
             .expect("a row");
         assert_eq!(
-            fresh.renamed.as_ref().map(|i| i.name.name.as_str()),
+            fresh.renamed.as_ref().map(|other| other.label.as_str()),
             Some("old")
         );
     }
@@ -941,6 +1024,7 @@ mod tests {
         let named = |identity: &Identity| Identity {
             object: object.to_owned(),
             name: identity.name.clone(),
+            ..Identity::default()
         };
         let renamed = |mut run: Run| {
             run.functions = run

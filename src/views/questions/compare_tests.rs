@@ -104,6 +104,7 @@ fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
             Identity {
                 object: text("object"),
                 name,
+                ..Identity::default()
             },
             part,
         )

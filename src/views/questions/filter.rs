@@ -5,7 +5,7 @@
 
 use regex::{Regex, RegexSet};
 
-use super::functions::Functions;
+use super::functions::{Functions, folder};
 use super::kinds::OwnRules;
 use super::payers::{Paid, Payers};
 use super::tally::Count;
@@ -168,7 +168,20 @@ impl Filters {
         self.samples.needs()
             | (Needs::STACKS | Needs::INLINED).only_if(self.looks_at_stacks())
             | Facet::Cpu.needs().only_if(self.has_tag(Tag::Cpu))
-            | Needs::KINDS.only_if(self.looks_at_functions())
+            | Needs::KINDS.only_if(self.looks_at_functions() || self.says_more())
+    }
+
+    /// Whether a function is told by more than its name.
+    fn says_more(&self) -> bool {
+        let sets = [
+            &self.focus,
+            &self.ignore,
+            &self.hide,
+            &self.show,
+            &self.show_from,
+        ];
+        let queries = sets.into_iter().flatten().flat_map(|of| &of.queries);
+        queries.into_iter().any(Query::says_more)
     }
 
     /// Whether tags tell what functions are.
@@ -442,7 +455,10 @@ impl FrameNames {
         // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
         for (query, _) in patterns.queries.iter().zip(has_met).filter(|(_, met)| !met) {
             let names = profile.symbols.iter_enumerated().zip(&self.clean);
-            let fits = names.map(|((id, symbol), clean)| (id, query.fit(&symbol.name, clean, &[])));
+            let fits = names.map(|((id, symbol), clean)| {
+                let folder = folder(&profile[symbol.object].long_name);
+                (id, symbol.fit(query, clean, (folder, &[])))
+            });
             for id in query::best(fits) {
                 symbols[id] = true;
             }

@@ -1,9 +1,10 @@
 //! The functions of a profile: frames that are one function under one clean name, with their kinds.
 //!
 //! In: a profile and the user's rules. Out: [`Functions`], by which all questions count. A function is an object's label and a
-//! clean name; copies, tiers and lives of the process are one. Where several functions of a recording have one name,
-//! parameters or folders tell them apart: `work(int)` that calls `work(double)` is not recursive. Comparisons know only
-//! [`Identity`], which is the same whatever else a recording has.
+//! clean name, with its place in the sources as far as the name tells it; copies, tiers and lives of the process are one. Where
+//! several functions of a recording have one name, parameters, the place of their definition or the object's folder tell them
+//! apart: `work(int)` that calls `work(double)` is not recursive, and `static` functions of two files are two. Comparisons know an
+//! [`Identity`], of which [`super::matching`] says when two are one function.
 
 use std::hash::BuildHasher;
 
@@ -14,32 +15,47 @@ use crate::build_id::BuildId;
 use crate::ids::{IndexVec, index_vec};
 use crate::intern::ItemIndex;
 use crate::profile::{
-    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Producer, Profile, SymbolId,
+    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Place, Producer, Profile, SymbolId, more,
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::dump_names::numbers_of_dump;
 use crate::runtimes::languages::is_of_haskell;
-use crate::runtimes::names::clean_object;
+use crate::runtimes::names::{clean_object, told_apart};
+use crate::runtimes::query::{Fit, More, Query};
+use crate::runtimes::tails::telling;
 
 crate::ids::numbers! {
     /// Index into [`Functions::all`].
     pub struct FunctionId(pub u32);
 }
 
-/// By what a function is the same in every recording.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// By what a function is known in a recording, whatever else that has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// Object: `node`, `libc.so.6`, `[jit]`, `[kernel]`.
     pub object: String,
     /// Name, and where it is in the sources.
     pub name: CleanName,
+    /// What else is known, in comparisons.
+    pub beside: Beside,
+}
+
+/// What tells a function from others of its object and name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Beside {
+    /// Path of the file that it lies in; empty for the kernel and for code made at run time.
+    pub path: String,
+    /// Its parameters, where they are known.
+    pub parameters: Option<Box<str>>,
+    /// Where it is defined, where that is known and its name does not tell it.
+    pub place: Option<Box<Place>>,
 }
 
 /// What stands where a function has no name.
 pub const UNKNOWN: &str = "[unknown]";
 
 impl Identity {
-    /// As `peek` accepts it and JSON says it: 32 bits of a hash of label and name. Directories take no part.
+    /// As `peek` accepts it and JSON says it: 32 bits of a hash of label and name. Folders take no part, nor what is known besides.
     #[must_use]
     pub fn hash(&self) -> u32 {
         let (line, column) = (self.name.line.to_string(), self.name.column.to_string());
@@ -53,19 +69,74 @@ impl Identity {
         fnv(parts.iter().flat_map(|part| part.bytes().chain([0xff])))
     }
 
-    /// As comparisons know it: wherever the file of the source lies.
-    #[must_use]
-    pub fn without_directory(&self) -> Self {
-        let mut identity = self.clone();
-        identity.name.file = identity.name.file_name().to_owned();
-        identity
-    }
-
     /// The hash as text.
     #[must_use]
     pub fn id(&self) -> String {
         format!("f:{:08x}", self.hash())
     }
+}
+
+/// An id with what tells it from others.
+fn id_of(identity: &Identity, twin: Option<&str>, apart: Option<&str>) -> String {
+    let id = identity.id();
+    if twin.is_none() && apart.is_none() {
+        return id;
+    }
+    let parts = [twin, apart].into_iter().flatten();
+    format!("{id}.{:08x}", fnv(parts.flat_map(str::bytes)))
+}
+
+/// What a function is called beside others, and its id there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Called {
+    /// Its name as tables print it, with what tells it from the others.
+    pub label: String,
+    /// The same with all that is known of its place in the sources.
+    pub full: String,
+    /// What stands for it in JSON.
+    pub id: String,
+}
+
+/// Calls functions so that no two of an object have one name.
+#[must_use]
+pub fn called(all: &[&Identity]) -> Vec<Called> {
+    let names = all.iter().map(|of| (&of.name, of.object.as_str()));
+    let mut groups: FxHashMap<Key<'_>, Vec<usize>> = FxHashMap::default();
+    for (at, identity) in all.iter().enumerate() {
+        groups.entry(key(identity)).or_default().push(at);
+    }
+    let mut told: Vec<Told> = vec![Told::default(); all.len()];
+    for group in groups.into_values().filter(|group| group.len() > 1) {
+        let members: Vec<_> = group.iter().map(|at| Mark::of_identity(all[*at])).collect();
+        for (at, (_, one)) in group.iter().zip(tell(&members)) {
+            told[*at] = one;
+        }
+    }
+    let labels = told_apart(names).into_iter().zip(told).zip(all);
+    labels
+        .map(|((label, told), identity)| {
+            let apart = told.apart.as_deref().unwrap_or_default();
+            Called {
+                label: label + apart,
+                full: identity.name.full() + apart,
+                id: id_of(identity, told.twin.as_deref(), told.apart.as_deref()),
+            }
+        })
+        .collect()
+}
+
+/// What functions have in common that have one id: object, name, base name of the file, line and column.
+type Key<'i> = (&'i str, &'i str, &'i str, u32, u32);
+
+fn key(identity: &Identity) -> Key<'_> {
+    let name = &identity.name;
+    (
+        &identity.object,
+        &name.name,
+        name.file_name(),
+        name.line,
+        name.column,
+    )
 }
 
 /// FNV-1a: stable whatever the build, and there is nobody to deceive.
@@ -82,8 +153,10 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
 pub struct Function {
     /// Object and clean name.
     pub identity: Identity,
-    /// What tells it from others of this identity, as it is put behind the name: `(int)`, ` in /opt/old`.
+    /// What tells it from others of this identity, as it is put behind the name: `(int)`, ` a.c:12`, ` in /opt/old`.
     pub apart: Option<String>,
+    /// The end of its source file's path that tells it from others of this identity but for folders.
+    twin: Option<Box<str>>,
     /// The name as the recording has it, of the first frame.
     pub full: String,
     /// What kind of code it is.
@@ -94,11 +167,7 @@ impl Function {
     /// [`Identity::id`], and what tells the function from others of that.
     #[must_use]
     pub fn id(&self) -> String {
-        let id = self.identity.id();
-        match &self.apart {
-            None => id,
-            Some(apart) => format!("{id}.{:08x}", fnv(apart.bytes())),
-        }
+        id_of(&self.identity, self.twin.as_deref(), self.apart.as_deref())
     }
 
     /// The name with all that is known.
@@ -114,6 +183,8 @@ pub struct Functions {
     /// In the order of their first frames.
     pub all: IndexVec<FunctionId, Function>,
     of_frame: IndexVec<FrameId, FunctionId>,
+    /// What is known of functions besides.
+    besides: IndexVec<FunctionId, Known>,
     /// How it was told what is own.
     pub basis: Basis,
     /// Whether the user said what is own.
@@ -165,6 +236,48 @@ impl Functions {
     #[inline]
     pub fn get(&self, id: FunctionId) -> &Function {
         &self.all[id]
+    }
+
+    /// By what a function is known in comparisons.
+    #[must_use]
+    pub fn identity(&self, profile: &Profile, id: FunctionId) -> Identity {
+        let (function, known) = (self.get(id), &self.besides[id]);
+        let path = known.file.map(|file| profile[file].long_name.clone());
+        let beside = known.told_by.and_then(|symbol| {
+            let symbol = &profile[symbol];
+            (symbol.parameters.is_some() || symbol.place.is_some())
+                .then(|| (symbol.parameters.clone(), symbol.place.clone()))
+        });
+        let (parameters, place) = beside.unwrap_or_default();
+        Identity {
+            beside: Beside {
+                path: path.unwrap_or_default(),
+                parameters,
+                place,
+            },
+            ..function.identity.clone()
+        }
+    }
+
+    /// How a text that was typed for a function fits one, which tables print by some names.
+    #[must_use]
+    pub fn fit(
+        &self,
+        profile: &Profile,
+        id: FunctionId,
+        (query, printed): (&Query, &[&str]),
+    ) -> Option<Fit> {
+        let (function, known) = (self.get(id), &self.besides[id]);
+        let symbol = known.told_by.map(|symbol| &profile[symbol]);
+        let place = symbol.and_then(|symbol| symbol.place.as_deref());
+        let order = place.map(Place::order).unwrap_or_default();
+        let parameters = symbol.and_then(|symbol| symbol.parameters.as_deref());
+        let more = More {
+            folder: known.file.map(|file| folder(&profile[file].long_name)),
+            printed,
+            ..more(parameters, place, &order)
+        };
+        query.fit(&function.full, &function.identity.name, &more)
     }
 
     /// Whether it is the user's.
@@ -223,8 +336,8 @@ struct TableMaker<'p> {
     ids: ItemIndex<FunctionId>,
     /// Hashes of these.
     hashes: IndexVec<FunctionId, u64>,
-    /// By function: what may tell it from others of its identity.
-    marks: IndexVec<FunctionId, Mark<'p>>,
+    /// By function: what may tell it from others of its identity, and what says so.
+    marks: IndexVec<FunctionId, (Mark<'p>, Known)>,
     /// By object: the first one that is the same file.
     files: IndexVec<ObjectId, ObjectId>,
     /// Functions of frames by what decides: object, symbol, whether in the kernel.
@@ -357,66 +470,92 @@ impl<'p> TableMaker<'p> {
         let identity = Identity {
             object,
             name: clean,
+            beside: Beside::default(),
         };
-        let mark = Mark {
+        let known = Known {
             file: frame
                 .object
                 .filter(|_| symbol.is_some() && producer.is_none() && is_path(&identity.object))
                 .map(|object| self.files[object]),
-            parameters: symbol.and_then(|symbol| symbol.parameters.as_deref()),
+            told_by: frame.symbol,
         };
-        let hash = FxBuildHasher.hash_one((&identity, mark));
+        let mark = Mark {
+            file: known.file.map(|file| profile[file].long_name.as_str()),
+            parameters: symbol.and_then(|symbol| symbol.parameters.as_deref()),
+            place: symbol.and_then(|symbol| symbol.place.as_deref()),
+            source: "",
+        };
+        let hash = FxBuildHasher.hash_one((&identity, known.file, mark.parameters, mark.place));
         let (all, hashes, marks) = (&mut self.out.all, &mut self.hashes, &mut self.marks);
         let new = all.next_idx();
         let is = |id: FunctionId| {
-            hashes[id] == hash && marks[id] == mark && all[id].identity == identity
+            let (other, of) = &marks[id];
+            hashes[id] == hash
+                && of.file == known.file
+                && (other.parameters, other.place) == (mark.parameters, mark.place)
+                && all[id].identity == identity
         };
         let hash_of = |id: FunctionId| hashes[id];
-        let known = self.ids.find_or_add(hash, new, is, hash_of);
-        if known.is_none() {
+        let found = self.ids.find_or_add(hash, new, is, hash_of);
+        if found.is_none() {
             hashes.push(hash);
-            marks.push(mark);
+            marks.push((mark, known));
             let full = name.unwrap_or(UNKNOWN).to_owned();
             all.push(Function {
                 identity,
                 apart: None,
+                twin: None,
                 full,
                 kind,
             });
         }
-        known.unwrap_or(new)
+        found.unwrap_or(new)
     }
 
     /// Says what tells functions of one identity apart, and makes one of those that nothing does.
     fn tell_apart(&mut self) {
-        let mut groups: FxHashMap<&Identity, Vec<FunctionId>> = FxHashMap::default();
+        let mut groups: FxHashMap<Key<'_>, Vec<FunctionId>> = FxHashMap::default();
         for (id, function) in self.out.all.iter_enumerated() {
-            groups.entry(&function.identity).or_default().push(id);
+            groups.entry(key(&function.identity)).or_default().push(id);
         }
         let mut groups: Vec<Vec<FunctionId>> = groups
             .into_values()
             .filter(|group| group.len() > 1)
             .collect();
-        if groups.is_empty() {
-            return;
-        }
-        groups.sort_unstable();
-        let mut same: IndexVec<FunctionId, FunctionId> = self.out.all.indices().collect();
-        for group in groups {
-            let apart = Apart::of(&group, &self.marks);
-            let mut firsts: Vec<(Mark<'_>, FunctionId)> = Vec::new();
-            for id in group {
-                let mark = apart.mark(self.marks[id]);
-                match firsts.iter().find(|(known, _)| *known == mark) {
-                    Some((_, first)) => same[id] = *first,
-                    None => {
-                        firsts.push((mark, id));
-                        self.out.all[id].apart = apart.text(mark, self.profile);
+        if !groups.is_empty() {
+            groups.sort_unstable();
+            let mut same: IndexVec<FunctionId, FunctionId> = self.out.all.indices().collect();
+            for group in groups {
+                let all = &self.out.all;
+                let members = group.iter().map(|id| Mark {
+                    source: &all[*id].identity.name.file,
+                    ..self.marks[*id].0
+                });
+                let members: Vec<Mark<'_>> = members.collect();
+                let told = tell(&members);
+                let mut firsts: FxHashMap<Mark<'_>, FunctionId> = FxHashMap::default();
+                for (id, (mark, _)) in group.iter().zip(&told) {
+                    same[*id] = *firsts.entry(*mark).or_insert(*id);
+                }
+                let told: Vec<Told> = told.into_iter().map(|(_, told)| told).collect();
+                for (id, told) in group.iter().zip(told) {
+                    let function = &mut self.out.all[*id];
+                    (function.apart, function.twin) = (told.apart, told.twin);
+                    // What tells most of it.
+                    let (first, known) = (same[*id], self.marks[*id]);
+                    let is_better = |of: &Mark<'_>, than: &Mark<'_>| {
+                        (of.parameters.is_some(), of.place.is_some())
+                            > (than.parameters.is_some(), than.place.is_some())
+                    };
+                    if is_better(&known.0, &self.marks[first].0) {
+                        self.marks[first] = known;
                     }
                 }
             }
+            self.unite(&same);
+        } else {
+            self.out.besides = self.marks.iter().map(|(_, known)| *known).collect();
         }
-        self.unite(&same);
     }
 
     /// Leaves one function where several are the same.
@@ -426,7 +565,10 @@ impl<'p> TableMaker<'p> {
         for (id, function) in std::mem::take(&mut self.out.all).into_iter_enumerated() {
             // The first of them has its number already.
             numbers.push(match same[id] {
-                first if first == id => left.push(function),
+                first if first == id => {
+                    self.out.besides.push(self.marks[id].1);
+                    left.push(function)
+                }
                 first => numbers[first],
             });
         }
@@ -437,13 +579,79 @@ impl<'p> TableMaker<'p> {
     }
 }
 
+/// Where in a profile it stands what a function is known by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// The file that it is in, for code of files.
+    file: Option<ObjectId>,
+    /// What tells parameters and place.
+    told_by: Option<SymbolId>,
+}
+
 /// What may tell a function from others of its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Mark<'p> {
-    /// The file that it is in, for code of files.
-    file: Option<ObjectId>,
+    /// The path of the file that it is in, for code of files.
+    file: Option<&'p str>,
     /// Its parameters, where they are known.
     parameters: Option<&'p str>,
+    /// Where it is defined, where that is known and its name does not tell it.
+    place: Option<&'p Place>,
+    /// The path of its source file, where the name tells it.
+    source: &'p str,
+}
+
+impl<'p> Mark<'p> {
+    fn of_identity(identity: &'p Identity) -> Self {
+        let Beside {
+            path,
+            parameters,
+            place,
+        } = &identity.beside;
+        Self {
+            file: (!path.is_empty()).then_some(path),
+            parameters: parameters.as_deref(),
+            place: place.as_deref(),
+            source: &identity.name.file,
+        }
+    }
+}
+
+/// What tells a function from others.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    /// What is put behind the name.
+    apart: Option<String>,
+    /// The end of the source file's path.
+    twin: Option<Box<str>>,
+}
+
+/// Says of functions that have one id what tells them apart; marks have what matters only.
+fn tell<'p>(marks: &[Mark<'p>]) -> Vec<(Mark<'p>, Told)> {
+    let mut sources: Vec<&str> = marks.iter().map(|mark| mark.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let ends = telling(&sources);
+    let mut of_source: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (at, mark) in marks.iter().enumerate() {
+        of_source.entry(mark.source).or_default().push(at);
+    }
+    let mut told: Vec<(Mark<'p>, Told)> =
+        marks.iter().map(|mark| (*mark, Told::default())).collect();
+    for group in of_source.into_values() {
+        let members: Vec<Mark<'p>> = group.iter().map(|at| marks[*at]).collect();
+        let apart = Apart::of(&members);
+        for at in group {
+            let mark = apart.mark(marks[at]);
+            let source = sources.binary_search(&mark.source).ok();
+            let twin = source
+                .filter(|_| sources.len() > 1)
+                .map(|at| ends[at].into());
+            let apart = apart.text(marks[at]);
+            told[at] = (mark, Told { apart, twin });
+        }
+    }
+    told
 }
 
 /// What tells the functions of a group apart.
@@ -451,47 +659,97 @@ struct Apart<'p> {
     by_file: bool,
     by_parameters: bool,
     /// The parameters that each file has, where there is one kind of them only.
-    only: FxHashMap<Option<ObjectId>, Option<&'p str>>,
+    only: FxHashMap<Option<&'p str>, Option<&'p str>>,
+    /// Of functions of one file and parameters, their places if there are several: the ends of paths that tell files apart.
+    places: FxHashMap<Like<'p>, FxHashMap<Option<&'p Place>, &'p str>>,
 }
 
+/// File and parameters.
+type Like<'p> = (Option<&'p str>, Option<&'p str>);
+
 impl<'p> Apart<'p> {
-    fn of(group: &[FunctionId], marks: &IndexVec<FunctionId, Mark<'p>>) -> Self {
-        let mut only: FxHashMap<Option<ObjectId>, Option<&'p str>> = FxHashMap::default();
+    fn of(marks: &[Mark<'p>]) -> Self {
+        let mut only: FxHashMap<Option<&str>, Option<&str>> = FxHashMap::default();
         let mut by_parameters = false;
-        let marks = || group.iter().map(|id| marks[*id]);
-        for mark in marks().filter(|mark| mark.parameters.is_some()) {
+        for mark in marks.iter().filter(|mark| mark.parameters.is_some()) {
             let known = only.entry(mark.file).or_insert(mark.parameters);
             if *known != mark.parameters {
                 (*known, by_parameters) = (None, true);
             }
         }
-        let first = marks().next().and_then(|mark| mark.file);
-        Self {
-            by_file: marks().any(|mark| mark.file != first),
+        let first = marks.first().and_then(|mark| mark.file);
+        let mut apart = Self {
+            by_file: marks.iter().any(|mark| mark.file != first),
             by_parameters,
             only,
+            places: FxHashMap::default(),
+        };
+        if marks.iter().all(|mark| mark.place.is_none()) {
+            return apart;
         }
+        let mut places: FxHashMap<Like<'p>, FxHashMap<Option<&'p Place>, &'p str>> =
+            FxHashMap::default();
+        for mark in marks {
+            let like = (mark.file, apart.parameters(*mark));
+            places.entry(like).or_default().insert(mark.place, "");
+        }
+        places.retain(|_, places| places.len() > 1);
+        for places in places.values_mut() {
+            let files = places.keys().flatten().map(|place| place.file.as_str());
+            let mut files: Vec<&str> = files.collect();
+            files.sort_unstable();
+            files.dedup();
+            let ends = telling(&files);
+            for (place, end) in places {
+                let file = place.map(|place| files.binary_search(&place.file.as_str()));
+                *end = file.and_then(Result::ok).map_or("", |at| ends[at]);
+            }
+        }
+        apart.places = places;
+        apart
     }
 
-    /// As far as it matters. An inlined copy, of which no parameters are known, is the only function of its name in the file.
-    fn mark(&self, mark: Mark<'p>) -> Mark<'p> {
+    /// An inlined copy, of which no parameters are known, is the only function of its name in the file.
+    fn parameters(&self, mark: Mark<'p>) -> Option<&'p str> {
         let only = || self.only.get(&mark.file).copied().flatten();
-        let parameters = mark.parameters.or_else(only);
+        mark.parameters.or_else(only)
+    }
+
+    /// As far as it matters.
+    fn mark(&self, mark: Mark<'p>) -> Mark<'p> {
+        let parameters = self.parameters(mark);
+        let by_place = self.places.contains_key(&(mark.file, parameters));
         Mark {
             file: mark.file.filter(|_| self.by_file),
             parameters: parameters.filter(|_| self.by_parameters),
+            place: mark.place.filter(|_| by_place),
+            source: mark.source,
         }
     }
 
-    fn text(&self, mark: Mark<'_>, profile: &Profile) -> Option<String> {
-        let folder = mark.file.map(|file| folder(&profile[file].long_name));
-        let folder = folder.map_or(String::new(), |folder| format!(" in {folder}"));
-        let text = format!("{}{folder}", mark.parameters.unwrap_or_default());
+    fn text(&self, mark: Mark<'p>) -> Option<String> {
+        let ends = self.places.get(&(mark.file, self.parameters(mark)));
+        let Mark {
+            file,
+            parameters,
+            place,
+            ..
+        } = self.mark(mark);
+        let mut text = parameters.unwrap_or_default().to_owned();
+        if let (Some(place), Some(ends)) = (place, ends) {
+            text.push_str(&place.text(ends[&Some(place)]));
+        }
+        if let Some(file) = file {
+            text.push_str(" in ");
+            text.push_str(folder(file));
+        }
         (!text.is_empty()).then_some(text)
     }
 }
 
-fn folder(path: &str) -> &str {
+/// The folder of a path.
+#[must_use]
+pub fn folder(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
         Some((folder, _)) => folder,

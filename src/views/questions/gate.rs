@@ -380,7 +380,7 @@ impl Judge<'_> {
         // What takes longer only because all does.
         let mut with_all: Vec<(&Row, Interval)> = Vec::new();
         for row in &comparison.rows {
-            let short = row.identity.name.short();
+            let short = &row.called.label;
             let amounts = self.amounts(row.means);
             if row.verdict == Some(Verdict::New) {
                 let new = self.grown_from_nothing(row.means.1);
@@ -402,7 +402,7 @@ impl Judge<'_> {
             with_all.extend(plain.map(|plain| (row, plain)));
         }
         if let [(row, plain), rest @ ..] = with_all.as_slice() {
-            let short = row.identity.name.short();
+            let short = &row.called.label;
             let more = match rest.len() {
                 0 => String::new(),
                 more => format!(", and {more} more"),
@@ -457,8 +457,8 @@ impl Judge<'_> {
                 let renamed = row
                     .renamed
                     .as_ref()
-                    .map_or(String::new(), |i| format!("; renamed? {}", i.name.short()));
-                let short = row.identity.name.short();
+                    .map_or(String::new(), |i| format!("; renamed? {}", i.label));
+                let short = &row.called.label;
                 let text = format!("{short} {share:.1}%, limit {limit}%{amount}{renamed}");
                 line(Grade::Fail, name.clone(), text, Some(share), limit)
             })
@@ -612,7 +612,12 @@ mod tests {
             ..CleanName::default()
         };
         let object = String::new();
-        run.functions.insert(Identity { object, name }, rest);
+        let identity = Identity {
+            object,
+            name,
+            ..Identity::default()
+        };
+        run.functions.insert(identity, rest);
         run.shares.insert("lib:libc.so.6".to_owned(), weight);
         run.shares.insert("kind:kernel".to_owned(), weight);
         run

@@ -9,10 +9,14 @@ use regex::bytes::Regex;
 
 use super::functions::{Identity, JIT};
 use crate::runtimes::names::{ANONYMOUS, clean_object};
+use crate::runtimes::tails::same_files;
 use crate::runtimes::{CleanName, Producer};
 
 /// Object, name and base name of the file.
 type Group = (String, String, String);
+
+/// What a file tells of one function: path of the source, line and column, as far as the name tells them; and parameters.
+type Told = ((String, u32, u32), Option<String>);
 
 /// Functions that are looked for.
 pub struct Missing {
@@ -20,8 +24,8 @@ pub struct Missing {
     objects: BTreeSet<String>,
     /// A word of each name that stands in it however it is written.
     words: Regex,
-    /// Lines and columns of the functions that were told of.
-    told: BTreeMap<Group, BTreeSet<(u32, u32)>>,
+    /// The functions that were told of, and how often.
+    told: BTreeMap<Group, BTreeMap<Told, u32>>,
 }
 
 impl Missing {
@@ -58,29 +62,36 @@ impl Missing {
         self.words.is_match(name)
     }
 
-    /// A file has a function of this name.
-    pub fn in_file(&mut self, path: &str, name: &str) {
+    /// A file has a function of this name, and of these parameters where the name tells them.
+    pub fn in_file(&mut self, path: &str, name: &str, parameters: Option<&str>) {
         let makers = [None, Producer::of_built_in(name)];
         for maker in &makers[..1 + usize::from(makers[1].is_some())] {
-            self.told_of(clean_object(path), CleanName::of(name, *maker));
+            self.told_of(clean_object(path), CleanName::of(name, *maker), parameters);
         }
     }
 
     /// A dump or a perf map has it.
     pub fn in_dump(&mut self, producer: Producer, name: &str) {
-        self.told_of(JIT, CleanName::of(name, Some(producer)));
+        self.told_of(JIT, CleanName::of(name, Some(producer)), None);
     }
 
-    fn told_of(&mut self, object: &str, name: CleanName) {
-        let place = (name.line, name.column);
-        let object = object.to_owned();
-        let group = group(&Identity { object, name });
+    fn told_of(&mut self, object: &str, name: CleanName, parameters: Option<&str>) {
+        let group = (
+            object.to_owned(),
+            name.name.clone(),
+            name.file_name().to_owned(),
+        );
         if self.wanted.contains_key(&group) {
-            self.told.entry(group).or_default().insert(place);
+            let place = (name.file, name.line, name.column);
+            let told = self.told.entry(group).or_default();
+            *told
+                .entry((place, parameters.map(str::to_owned)))
+                .or_default() += 1;
         }
     }
 
-    /// Those that were told of: in the same place, or in another if there is but one of the name on both sides.
+    /// Those that were told of: in the same place of the same file, or in another if there is but one of the name on both sides.
+    /// Of native functions with one name as many must be there as where they come from.
     #[must_use]
     pub fn known(self) -> BTreeSet<Identity> {
         let mut known = BTreeSet::new();
@@ -89,15 +100,37 @@ impl Missing {
                 continue;
             };
             let only = wanted.len() == 1 && told.len() == 1 && group.1 != ANONYMOUS;
-            let is_told = |one: &Identity| told.contains(&(one.name.line, one.name.column));
-            known.extend(wanted.into_iter().filter(|one| only || is_told(one)));
+            let files = |all: &mut dyn Iterator<Item = &'_ str>| -> Vec<String> {
+                let all: BTreeSet<&str> = all.collect();
+                all.into_iter().map(str::to_owned).collect()
+            };
+            let olds = files(&mut wanted.iter().map(|one| one.name.file.as_str()));
+            let news = files(&mut told.keys().map(|((file, ..), _)| file.as_str()));
+            let [bases, others] =
+                [&olds, &news].map(|of| of.iter().map(String::as_str).collect::<Vec<_>>());
+            let same = same_files(&bases, &others);
+            let is_told = |one: &Identity| {
+                let (name, beside) = (&one.name, &one.beside);
+                let at = olds.binary_search(&name.file).ok().and_then(|at| same[at]);
+                let at = at.map(|same| same.at);
+                let fits = told.iter().filter(|(((file, line, column), parameters), _)| {
+                    let differ = matches!((parameters, &beside.parameters), (Some(a), Some(b)) if **a != **b);
+                    let is_here = at.is_some_and(|at| news[at] == *file)
+                        && (*line, *column) == (name.line, name.column);
+                    !differ && (is_here || only)
+                });
+                let count: u32 = fits.map(|(_, count)| *count).sum();
+                let least = beside.place.as_ref().map_or(1, |place| place.of.max(1));
+                count >= least
+            };
+            known.extend(wanted.into_iter().filter(is_told));
         }
         known
     }
 }
 
 fn group(identity: &Identity) -> Group {
-    let Identity { object, name } = identity;
+    let Identity { object, name, .. } = identity;
     let file = name.file_name().to_owned();
     (object.clone(), name.name.clone(), file)
 }
@@ -126,6 +159,7 @@ mod tests {
                 line,
                 column: line,
             },
+            ..Identity::default()
         }
     }
 
@@ -140,9 +174,9 @@ mod tests {
             Missing::new(functions.map(|name| identity("prog", name, 0))).expect("some");
         assert!(missing.are_in_file("/else/where/prog") && !missing.are_in_file("/bin/other"));
         assert!(missing.may_be(b"_ZN1a5parse17h0123456789abcdefE") && !missing.may_be(b"main"));
-        missing.in_file("/x/prog", "a::parse");
-        missing.in_file("/x/prog", "b::gone");
-        missing.in_file("/x/libprog.so", "a::gone");
+        missing.in_file("/x/prog", "a::parse", None);
+        missing.in_file("/x/prog", "b::gone", None);
+        missing.in_file("/x/libprog.so", "a::gone", None);
         assert_eq!(names(&missing.known()), ["a::parse"]);
         assert!(Missing::new([]).is_none());
     }

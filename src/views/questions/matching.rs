@@ -1,15 +1,28 @@
 //! The same functions in two sides of a comparison, though files moved, lines shifted and code was compiled again.
 //!
-//! In: the functions of both sides by [`Identity`]. Out: pairs. Those whose name a file has once first; then several of one
-//! name: at their old lines where nothing around them moved, else in the order of the source where both sides have equally many,
-//! else by how far the function near them has moved; then functions without a name, by their column and by how far the
-//! function above them has moved. Nothing goes by what a function does. Lines alone do not tell: forty lines more at the top of a
-//! file may put a function where another one of its name was.
+//! In: the functions of both sides by [`Identity`]. Out: pairs. The rule:
+//!
+//! * Two functions of one recording are two if anything says so: another object's file, other parameters, another source file, also
+//!   one of this name in another folder, another line of definition, another address of a symbol of this name in the object.
+//! * Between recordings files are told first, objects' and sources' alike ([`same_files`]): by the end of their path that tells them
+//!   from others of their name. Addresses never count, nor does the beginning of a path.
+//! * In a pair of files, functions are told by name and parameters. Those whose name the file has once first; then several of one
+//!   name: at their old lines where nothing around them moved, else in the order of the source where both sides have equally many,
+//!   else by how far the function near them has moved; then functions without a name, by their column and by how far the function
+//!   above them has moved.
+//! * A function of native code that is the only one of its name on both sides, and in its files, is the same wherever it is defined.
+//! * What is left has no partner: it is shown as gone and as new, never added to another function of its name.
+//!
+//! Nothing goes by what a function does. Lines alone do not tell: forty lines more at the top of a file may put a function where
+//! another one of its name was.
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::functions::Identity;
 use crate::runtimes::names::ANONYMOUS;
+use crate::runtimes::tails::{SameFile, same_files};
 
 /// Indices of a function in both sides; one of them is missing if it has no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +33,13 @@ pub struct Pair {
     pub new: Option<usize>,
 }
 
-/// Pairs the functions of two sides. Each has every identity once; directories take no part.
+/// Pairs the functions of two sides. Each has every identity once.
 #[must_use]
 pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
+    let (olds, news) = spots(base, new);
     let mut matcher = Matcher {
-        base,
-        new,
+        base: &olds,
+        new: &news,
         of_base: vec![None; base.len()],
         of_new: vec![None; new.len()],
     };
@@ -33,15 +47,154 @@ pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
     matcher.alone();
     matcher.several();
     matcher.anonymous();
+    matcher.only();
     matcher.pairs()
 }
 
-/// Object, name and base name of the file.
-type Group<'i> = (&'i str, &'i str, &'i str);
+/// By function of a run: the one of another run of the same code, of which files may lie elsewhere.
+#[must_use]
+pub fn same_code(known: &[&Identity], run: &[&Identity]) -> Vec<Option<usize>> {
+    let (known, run) = spots(known, run);
+    let numbers: FxHashMap<&Spot<'_>, usize> = known.iter().zip(0..).collect();
+    run.iter().map(|spot| numbers.get(spot).copied()).collect()
+}
+
+/// What functions are told by. Files have one number on both sides if they are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Spot<'i> {
+    group: Group<'i>,
+    line: u32,
+    /// Or which it is of those of its name.
+    column: u32,
+    /// How many these are.
+    of: u32,
+    /// Whether its name tells no place.
+    is_native: bool,
+    /// Whether others of its object may have its name.
+    is_shared: bool,
+}
+
+/// What functions of one name in a file have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Group<'i> {
+    object: (&'i str, FileNumber),
+    name: &'i str,
+    parameters: Option<&'i str>,
+    file: FileNumber,
+}
+
+/// Number of a file; 0 is none.
+type FileNumber = usize;
+
+impl<'i> Group<'i> {
+    /// A source file in an object.
+    const fn place(&self) -> FileOf<'i> {
+        (self.object.0, self.object.1, self.file)
+    }
+}
+
+impl Spot<'_> {
+    fn is_anonymous(&self) -> bool {
+        self.group.name == ANONYMOUS
+    }
+}
+
+/// Where the source file stands of which a function is.
+fn source(identity: &Identity) -> &str {
+    match &identity.beside.place {
+        Some(place) if identity.name.file.is_empty() => &place.file,
+        _ => &identity.name.file,
+    }
+}
+
+/// An object's file, by the name that it has in tables.
+fn binary(identity: &Identity) -> String {
+    let folder = identity.beside.path.rsplit_once('/');
+    folder.map_or_else(String::new, |(folder, _)| {
+        format!("{folder}/{}", identity.object)
+    })
+}
+
+/// The spots of both sides.
+fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec<Spot<'i>>) {
+    let sides = [base, new];
+    let sources = Numbers::of(sides.map(|side| side.iter().map(|of| source(of)).collect()));
+    let binaries = sides.map(|side| side.iter().map(|of| binary(of)).collect::<Vec<_>>());
+    let objects = binaries
+        .each_ref()
+        .map(|side| side.iter().map(String::as_str).collect());
+    let objects = Numbers::of(objects);
+    let spot = |side: usize, at: usize| {
+        let identity = sides[side][at];
+        let Identity {
+            object,
+            name,
+            beside,
+        } = identity;
+        let place = beside.place.as_deref();
+        let is_native = name.line == 0 && name.file.is_empty();
+        let place = place.filter(|_| is_native);
+        // Where the symbol table has two of one source file's name, that name says nothing.
+        let is_sure = place.is_some_and(|place| place.of > 1 && place.like != 1);
+        Spot {
+            group: Group {
+                object: (object, objects.get(side, &binaries[side][at], false)),
+                name: &name.name,
+                parameters: beside.parameters.as_deref(),
+                file: sources.get(side, source(identity), is_sure),
+            },
+            line: place.map_or(name.line, |place| place.line),
+            column: place.map_or(name.column, |place| place.nth),
+            of: place
+                .filter(|place| place.nth > 0)
+                .map_or(0, |place| place.of),
+            is_native,
+            is_shared: place.is_some_and(|place| place.of > 1),
+        }
+    };
+    let of = |side: usize| (0..sides[side].len()).map(|at| spot(side, at)).collect();
+    (of(0), of(1))
+}
+
+/// Numbers of files, by side and path: one where all that is known is told, one where base names suffice.
+struct Numbers<'p>([FxHashMap<&'p str, (FileNumber, FileNumber)>; 2]);
+
+impl<'p> Numbers<'p> {
+    fn of(sides: [Vec<&'p str>; 2]) -> Self {
+        let [base, new] = sides.map(|mut paths| {
+            paths.sort_unstable();
+            paths.dedup();
+            paths.retain(|path| !path.is_empty());
+            paths
+        });
+        let same = same_files(&base, &new);
+        let of_new = new
+            .iter()
+            .copied()
+            .zip((1..).map(|number| (number, number)));
+        let alone = new.len() + 1..;
+        let of_base = base.iter().zip(same).zip(alone);
+        let of_base = of_base.map(|((path, same), alone)| {
+            let sure = same.filter(|same| !same.by_name);
+            let number = |same: SameFile| same.at + 1;
+            (
+                *path,
+                (sure.map_or(alone, number), same.map_or(alone, number)),
+            )
+        });
+        Self([of_base.collect(), of_new.collect()])
+    }
+
+    /// `is_sure` asks for more than a base name.
+    fn get(&self, side: usize, path: &str, is_sure: bool) -> FileNumber {
+        let (sure, by_name) = self.0[side].get(path).copied().unwrap_or_default();
+        if is_sure { sure } else { by_name }
+    }
+}
 
 struct Matcher<'i> {
-    base: &'i [&'i Identity],
-    new: &'i [&'i Identity],
+    base: &'i [Spot<'i>],
+    new: &'i [Spot<'i>],
     of_base: Vec<Option<usize>>,
     of_new: Vec<Option<usize>>,
 }
@@ -54,17 +207,49 @@ impl<'i> Matcher<'i> {
 
     /// Functions of which no line is known are the same by their names.
     fn without_lines(&mut self) {
-        let known: BTreeMap<_, usize> = self
-            .new
-            .iter()
-            .enumerate()
-            .filter(|(_, identity)| identity.name.line == 0)
-            .map(|(at, identity)| ((group(identity), identity.name.column), at))
-            .collect();
-        for (at, identity) in self.base.iter().enumerate() {
-            let new = known.get(&(group(identity), identity.name.column));
-            if let Some(new) = new.filter(|_| identity.name.line == 0) {
+        let lineless = |(_, spot): &(usize, &Spot<'i>)| spot.line == 0;
+        let key = |spot: &Spot<'i>| (spot.group, spot.column, spot.of);
+        let new = self.new.iter().enumerate().filter(lineless);
+        let known: FxHashMap<_, usize> = new.map(|(at, spot)| (key(spot), at)).collect();
+        for (at, spot) in self.base.iter().enumerate().filter(lineless) {
+            if let Some(new) = known.get(&key(spot)) {
                 self.pair(at, *new);
+            }
+        }
+    }
+
+    /// Native functions that are the only ones of their name on both sides, with these parameters or where one side does not tell
+    /// them: wherever they are defined, unless their files have others of the name.
+    fn only(&mut self) {
+        for (with_file, with_parameters) in [(true, true), (false, true), (false, false)] {
+            let key = |group: Group<'i>| Group {
+                file: if with_file { group.file } else { 0 },
+                parameters: group.parameters.filter(|_| with_parameters),
+                ..group
+            };
+            let groups = |spots: &[Spot<'i>]| {
+                let mut groups: FxHashMap<Group<'i>, Vec<usize>> = FxHashMap::default();
+                for (at, spot) in spots.iter().enumerate().filter(|(_, spot)| spot.is_native) {
+                    groups.entry(key(spot.group)).or_default().push(at);
+                }
+                groups
+            };
+            let news = groups(self.new);
+            for (group, olds) in groups(self.base) {
+                let ([old], Some([new])) = (&olds[..], news.get(&group).map(Vec::as_slice)) else {
+                    continue;
+                };
+                if self.of_base[*old].is_some() || self.of_new[*new].is_some() {
+                    continue;
+                }
+                let (one, other) = (&self.base[*old], &self.new[*new]);
+                let parameters = (one.group.parameters, other.group.parameters);
+                let are_other = matches!(parameters, (Some(a), Some(b)) if a != b);
+                // By debug information on one side and by the symbol table on the other.
+                let is_in_one_file = group.file > 0 && (one.of == 0 || other.of == 0);
+                if !are_other && (is_in_one_file || !one.is_shared && !other.is_shared) {
+                    self.pair(*old, *new);
+                }
             }
         }
     }
@@ -89,7 +274,7 @@ impl<'i> Matcher<'i> {
                 continue;
             };
             olds.retain(|at| self.of_base[*at].is_none());
-            let file = (group.0, group.2);
+            let file = group.place();
             if moved.get(&file) == Some(&false) {
                 self.shifted(&mut olds, &mut news, &none);
             }
@@ -112,15 +297,15 @@ impl<'i> Matcher<'i> {
         shifts: &BTreeMap<u32, i32>,
     ) {
         olds.retain(|old| {
-            let name = &self.base[*old].name;
-            let above = shifts.range(..=name.line).next_back();
-            let near = above.or_else(|| shifts.range(name.line..).next());
-            let line = name
+            let spot = &self.base[*old];
+            let above = shifts.range(..=spot.line).next_back();
+            let near = above.or_else(|| shifts.range(spot.line..).next());
+            let line = spot
                 .line
                 .checked_add_signed(near.map_or(0, |(_, shift)| *shift));
             let is_there = |new: &usize| {
-                let new = &self.new[*new].name;
-                Some(new.line) == line && new.column == name.column
+                let new = &self.new[*new];
+                Some(new.line) == line && new.column == spot.column
             };
             let Some(at) = news.iter().position(is_there) else {
                 return true;
@@ -131,19 +316,13 @@ impl<'i> Matcher<'i> {
     }
 
     /// By object and file in which functions were paired: whether any of them moved.
-    fn moved_files(&self) -> BTreeMap<(&'i str, &'i str), bool> {
+    fn moved_files(&self) -> BTreeMap<FileOf<'i>, bool> {
         let mut files: BTreeMap<_, bool> = BTreeMap::new();
-        for (identity, new) in self.base.iter().zip(&self.of_base) {
-            if let Some(new) = new.map(|new| &self.new[new].name) {
-                if new.line == 0 {
-                    continue;
-                }
-                let (name, file) = (
-                    &identity.name,
-                    (identity.object.as_str(), identity.name.file_name()),
-                );
-                *files.entry(file).or_default() |=
-                    (name.line, name.column) != (new.line, new.column);
+        for (spot, new) in self.base.iter().zip(&self.of_base) {
+            let new = new.map(|new| &self.new[new]);
+            if let Some(new) = new.filter(|new| new.line > 0) {
+                *files.entry(spot.group.place()).or_default() |=
+                    (spot.line, spot.column) != (new.line, new.column);
             }
         }
         files
@@ -152,20 +331,17 @@ impl<'i> Matcher<'i> {
     /// Functions without a name that have moved as far as the named one above them, if there is one.
     fn anonymous(&mut self) {
         let shifts = self.shifts();
-        let is_lined =
-            |identity: &Identity| identity.name.line > 0 && identity.name.name == ANONYMOUS;
+        let is_lined = |(_, spot): &(usize, &Spot<'i>)| spot.line > 0 && spot.is_anonymous();
         let mut free: BTreeMap<(Group<'i>, u32, u32), usize> = BTreeMap::new();
-        for (at, identity) in self.new.iter().enumerate().filter(|(_, i)| is_lined(i)) {
-            let (line, column) = (identity.name.line, identity.name.column);
-            free.insert((group(identity), line, column), at);
+        for (at, spot) in self.new.iter().enumerate().filter(is_lined) {
+            free.insert((spot.group, spot.line, spot.column), at);
         }
-        for (at, identity) in self.base.iter().enumerate().filter(|(_, i)| is_lined(i)) {
-            let name = &identity.name;
-            let of_file = shifts.get(&(identity.object.as_str(), name.file_name()));
-            let above = of_file.and_then(|shifts| shifts.range(..=name.line).next_back());
+        for (at, spot) in self.base.iter().enumerate().filter(is_lined) {
+            let of_file = shifts.get(&spot.group.place());
+            let above = of_file.and_then(|shifts| shifts.range(..=spot.line).next_back());
             let shift = above.map_or(0, |(_, shift)| *shift);
-            let line = name.line.checked_add_signed(shift);
-            let key = line.map(|line| (group(identity), line, name.column));
+            let line = spot.line.checked_add_signed(shift);
+            let key = line.map(|line| (spot.group, line, spot.column));
             if let Some(new) = key.and_then(|key| free.remove(&key)) {
                 self.pair(at, new);
             }
@@ -173,20 +349,18 @@ impl<'i> Matcher<'i> {
     }
 
     /// By object and file: how far each named function has moved, by its line in the base.
-    fn shifts(&self) -> BTreeMap<(&'i str, &'i str), BTreeMap<u32, i32>> {
+    fn shifts(&self) -> BTreeMap<FileOf<'i>, BTreeMap<u32, i32>> {
         let mut shifts: BTreeMap<_, BTreeMap<u32, i32>> = BTreeMap::new();
-        for (at, identity) in self.base.iter().enumerate() {
-            let name = &identity.name;
-            let Some(new) = self.of_base[at].filter(|_| name.line > 0 && name.name != ANONYMOUS)
+        for (at, spot) in self.base.iter().enumerate() {
+            let Some(new) = self.of_base[at].filter(|_| spot.line > 0 && !spot.is_anonymous())
             else {
                 continue;
             };
-            let shift = i64::from(self.new[new].name.line) - i64::from(name.line);
-            let file = (identity.object.as_str(), name.file_name());
+            let shift = i64::from(self.new[new].line) - i64::from(spot.line);
             shifts
-                .entry(file)
+                .entry(spot.group.place())
                 .or_default()
-                .insert(name.line, i32::try_from(shift).unwrap_or(0));
+                .insert(spot.line, i32::try_from(shift).unwrap_or(0));
         }
         shifts
     }
@@ -209,23 +383,18 @@ impl<'i> Matcher<'i> {
     }
 }
 
-fn group(identity: &Identity) -> Group<'_> {
-    (
-        &identity.object,
-        &identity.name.name,
-        identity.name.file_name(),
-    )
-}
+/// An object and a source file in it.
+type FileOf<'i> = (&'i str, FileNumber, FileNumber);
 
-/// Named functions with a file, by group, in the order of the source.
-fn grouped<'i>(identities: &[&'i Identity]) -> BTreeMap<Group<'i>, Vec<usize>> {
+/// Named functions with a line, by group, in the order of the source.
+fn grouped<'i>(spots: &[Spot<'i>]) -> BTreeMap<Group<'i>, Vec<usize>> {
     let mut groups: BTreeMap<Group<'i>, Vec<usize>> = BTreeMap::new();
-    let mut order: Vec<usize> = (0..identities.len()).collect();
-    order.sort_by_key(|at| (identities[*at].name.line, identities[*at].name.column));
+    let mut order: Vec<usize> = (0..spots.len()).collect();
+    order.sort_by_key(|at| (spots[*at].line, spots[*at].column));
     for at in order {
-        let name = &identities[at].name;
-        if name.line > 0 && name.name != ANONYMOUS {
-            groups.entry(group(identities[at])).or_default().push(at);
+        let spot = &spots[at];
+        if spot.line > 0 && !spot.is_anonymous() {
+            groups.entry(spot.group).or_default().push(at);
         }
     }
     groups
@@ -256,6 +425,7 @@ mod tests {
         Identity {
             object: "[jit]".to_owned(),
             name,
+            ..Identity::default()
         }
     }
 

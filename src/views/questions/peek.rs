@@ -83,7 +83,7 @@ pub fn matches(
             if printed.contains(&id) {
                 return Some(Fit::Printed);
             }
-            query.fit(&function.full, &function.identity.name, &names)
+            functions.fit(profile, id, (&query, &names))
         };
         found = query::best(ids().map(|id| (id, fit(id))));
         if let (true, Some(problem)) = (found.is_empty(), query.problem()) {

@@ -139,7 +139,7 @@ pub struct Run {
     pub total: Count,
     /// Σw² of all of them.
     pub squares: f64,
-    /// Functions by identity, without the directories of their files.
+    /// Functions by identity.
     pub functions: BTreeMap<Identity, Part>,
     /// Functions that have no sample here, only in the other side's runs, but that its files know.
     pub known: BTreeSet<Identity>,
@@ -215,10 +215,8 @@ pub fn reduce(
         if numbers.inclusive.samples == 0 {
             continue;
         }
-        let part = run
-            .functions
-            .entry(function.identity.without_directory())
-            .or_default();
+        let identity = functions.identity(profile, FunctionId::from_usize(at));
+        let part = run.functions.entry(identity).or_default();
         part.own.add(numbers.own);
         part.credited.add(numbers.credited);
         part.inclusive.add(numbers.inclusive);
@@ -267,6 +265,7 @@ fn paid(
         let identity = Identity {
             object: object.to_owned(),
             name: CleanName::plain(name),
+            ..Identity::default()
         };
         let part = parts.entry(identity).or_default();
         part.credited.add(stack.count);
@@ -359,11 +358,9 @@ fn callers(
         let known = best.entry(callee).or_insert(candidate);
         *known = candidate.max(*known);
     }
-    let identity = |id: FunctionId| functions.get(id).identity.without_directory();
-    // Functions of one name are one where recordings are compared.
+    let identity = |id: FunctionId| functions.identity(profile, id);
     best.into_iter()
         .map(|(callee, (_, caller))| (identity(callee), identity(caller.0)))
-        .filter(|(callee, caller)| callee != caller)
         .collect()
 }
 

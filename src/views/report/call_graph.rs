@@ -81,13 +81,13 @@ pub enum ChainValue {
 pub enum CallGraphError {
     /// Means nothing in perf either.
     #[error(
-        "--call-graph: `{0}` is no type (graph, flat, fractal, folded, none), order (caller, callee), key (function, \
-         address, srcline), value (percent, period, count) or number"
+        "--call-graph has no part '{0}': none, graph, flat, fractal, folded, caller, callee, function, address, srcline, \
+         percent, period, count, or a number"
     )]
     Unknown(String),
     /// Branches of last-branch records in call graphs.
     #[error(
-        "--call-graph: perf report has `branch`, pjit does not: it does not show branch records"
+        "--call-graph has no part 'branch', which perf report has: pjit reads no branch records"
     )]
     Branch,
 }

@@ -68,23 +68,18 @@ pub(crate) const ADDRESS_DIGITS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// The recording, or what the filters on time and CPU left of it, is empty.
-    #[error("the recording {0} has no samples")]
+    #[error("{0}: no samples")]
     NoSamples(String),
     /// Call graphs were asked for by name.
-    #[error(
-        "a call graph was asked for (-g), but the recording has no call chains: was it made without -g?"
-    )]
+    #[error("-g needs call chains, and this recording has none: was it made without --call-graph?")]
     NoChains,
     /// The `parent` key needs chains.
     #[error(
-        "the key `parent` needs call chains, and the recording has none: was it made without -g?"
+        "the key parent needs call chains, and this recording has none: was it made without --call-graph?"
     )]
     NoChainsForParent,
     /// Latency and parallelism need to know who ran.
-    #[error(
-        "{0} needs to know which threads ran, and the recording does not tell: record with pjit record --perf=--switch-events \
-         (perf 6.14 and later: --latency)"
-    )]
+    #[error("{0} needs to know which threads ran: record with pjit record --perf=--switch-events")]
     NoSwitches(&'static str),
     /// A metric needs events that are not there.
 

@@ -194,6 +194,7 @@ impl ProfileBuilder {
                     producer: None,
                     origin: Origin::Unknown,
                     parameters: None,
+                    place: None,
                 });
                 SymbolId::from_usize(next as usize)
             });

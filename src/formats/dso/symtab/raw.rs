@@ -26,6 +26,8 @@ pub(crate) const STT_NOTYPE: u8 = 0;
 pub(crate) const STT_OBJECT: u8 = 1;
 pub(crate) const STT_FUNC: u8 = 2;
 pub(crate) const STT_GNU_IFUNC: u8 = 10;
+pub(super) const STT_FILE: u8 = 4;
+pub(super) const STB_LOCAL: u8 = 0;
 pub(super) const STB_GLOBAL: u8 = 1;
 pub(super) const STB_WEAK: u8 = 2;
 pub(super) const STV_INTERNAL: u8 = 1;
@@ -171,7 +173,6 @@ pub(crate) fn named_symbols<'a>(
     debug: Option<&ElfFile<'a>>,
 ) -> impl Iterator<Item = NamedSymbol<'a>> {
     const STT_SECTION: u8 = 3;
-    const STT_FILE: u8 = 4;
     const STT_TLS: u8 = 6;
     let own = |elf| RawTable::of(elf, ".symtab", SHT_SYMTAB).filter(|table| table.len() > 1);
     let table = own(elf)

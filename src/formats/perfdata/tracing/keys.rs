@@ -46,10 +46,10 @@ pub struct FieldValue {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoField {
     /// No event has such a field.
-    #[error("no tracepoint of the recording has a field `{0}`")]
+    #[error("no tracepoint of this recording has a field '{0}'")]
     Unknown(String),
     /// There are no tracepoints at all.
-    #[error("`{0}` is no key, and the recording has no tracepoints of which it could be a field")]
+    #[error("'{0}' is not a key, and this recording has no tracepoints with fields")]
     NoTracepoints(String),
     /// The part before the dot names no event, or several.
     #[error("`{0}`: {1} event of the recording is called so")]

@@ -1,0 +1,146 @@
+//! Symbols that share their name with others of the file: which of them one is, and of which source file.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::raw::{RawTable, STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC};
+use super::{Names, SymbolTable};
+use crate::dso::entries::SYMTAB;
+
+/// One of the symbols of a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Namesake<'s> {
+    /// The source file that the table names before a local symbol, without folders.
+    pub file: Option<&'s [u8]>,
+    /// Which of them it is, by address, from 1.
+    pub nth: u32,
+    /// How many they are.
+    pub of: u32,
+    /// How many of them are of a source file of this name, or of none.
+    pub like: u32,
+}
+
+impl Namesake<'_> {
+    /// What functions of one name have in common: the name without the number that a linker gave to tell them apart.
+    #[must_use]
+    pub fn stem(name: &[u8]) -> &[u8] {
+        // Most names have no dot.
+        if memchr::memchr(b'.', name).is_none_or(|at| at == 0) {
+            return name;
+        }
+        let marks = [&b".lto_priv."[..], b".llvm."];
+        let found = marks
+            .iter()
+            .find_map(|mark| memchr::memmem::find(name, mark));
+        found.map_or(name, |at| &name[..at])
+    }
+}
+
+/// Where a symbol starts, and its source file.
+type Start<'s> = (u64, Option<&'s [u8]>);
+
+/// By stem and start.
+pub(crate) type Namesakes<'s> = FxHashMap<(&'s [u8], u64), Namesake<'s>>;
+
+impl SymbolTable<'_> {
+    /// The namesakes of the local symbols that are found at these places: global ones have none.
+    #[must_use]
+    pub(crate) fn namesakes(&self, wanted: &[u64]) -> Namesakes<'_> {
+        let is_elf = matches!(self.names, Names::Elf { .. });
+        let indices = wanted
+            .iter()
+            .filter_map(|at| self.find_index(at.wrapping_add(self.bias)));
+        let locals = indices.filter(|index| !is_elf || self.is_local(*index));
+        let stems: FxHashSet<&[u8]> = locals.map(|at| Namesake::stem(self.name(at))).collect();
+        if stems.is_empty() {
+            return Namesakes::default();
+        }
+        let mut found: FxHashMap<&[u8], Vec<Start<'_>>> = FxHashMap::default();
+        let mut meet = |stem, start: u64, file| {
+            let all = found.entry(stem).or_default();
+            if all.last().is_none_or(|(last, _)| *last != start) {
+                all.push((start, file));
+            }
+        };
+        if let Names::Elf { symtab, .. } = &self.names {
+            let files = symtab.as_ref().map(|table| local(table, &stems));
+            let files = files.unwrap_or_default();
+            let places = self
+                .entries
+                .iter()
+                .filter(|entry| entry.origin.table() == SYMTAB);
+            for entry in places {
+                if let Some((stem, file)) = files.get(&entry.origin.index()) {
+                    meet(*stem, entry.start, *file);
+                }
+            }
+        } else {
+            for (index, entry) in self.entries.iter().enumerate() {
+                let stem = Namesake::stem(self.name(index));
+                if let Some(stem) = stems.get(stem) {
+                    meet(*stem, entry.start, None);
+                }
+            }
+        }
+        let mut namesakes = Namesakes::default();
+        for (stem, all) in found {
+            let mut counts: FxHashMap<Option<&[u8]>, u32> = FxHashMap::default();
+            for (_, file) in &all {
+                *counts.entry(*file).or_default() += 1;
+            }
+            for ((start, file), nth) in all.iter().zip(1..) {
+                let namesake = Namesake {
+                    file: *file,
+                    nth,
+                    of: all.len() as u32,
+                    like: counts[file],
+                };
+                namesakes.insert((stem, start.wrapping_sub(self.bias)), namesake);
+            }
+        }
+        namesakes
+    }
+
+    fn is_local(&self, index: usize) -> bool {
+        let Names::Elf { symtab, .. } = &self.names else {
+            return false;
+        };
+        let origin = self.entries[index].origin;
+        let table = symtab.as_ref().filter(|_| origin.table() == SYMTAB);
+        let raw = table.and_then(|table| table.get(origin.index()));
+        raw.is_some_and(|raw| raw.binding() == STB_LOCAL)
+    }
+}
+
+/// By place in a table: the local functions with some stems, each with its stem and the source file that is named before it.
+fn local<'a>(
+    table: &RawTable<'a>,
+    stems: &FxHashSet<&[u8]>,
+) -> FxHashMap<usize, (&'a [u8], Option<&'a [u8]>)> {
+    let mut found = FxHashMap::default();
+    let mut file = None;
+    for (at, symbol) in table.iter().enumerate() {
+        if symbol.binding() != STB_LOCAL {
+            continue;
+        }
+        match symbol.kind() {
+            STT_FILE => file = Some(symbol.name),
+            STT_FUNC | STT_GNU_IFUNC => {
+                let stem = Namesake::stem(table.name(symbol));
+                if stems.contains(stem) {
+                    found.insert(at, (stem, file.and_then(|name| named(table, name))));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The name of a source file without folders, if it is one: what compilers put together has names that change with each build.
+fn named<'a>(table: &RawTable<'a>, name: u32) -> Option<&'a [u8]> {
+    let name = super::super::elf::string_at(table.strings, name);
+    let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+    let has = |part: &[u8]| memchr::memmem::find(name, part).is_some();
+    let is_made = name.starts_with(b"<") || has(b".ltrans") || has(b"-cgu.");
+    (!name.is_empty() && !is_made).then_some(name)
+}

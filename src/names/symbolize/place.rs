@@ -1,0 +1,220 @@
+//! Where functions are defined, of those that share their name with another one of the file.
+//!
+//! A name is not all: each file of a program may have a `static` function of one name. The place in the sources tells them apart
+//! where debug information has it; else the source file that the symbol table names before local symbols; else which of those of
+//! its name it is, by address. What compilers make of one function (copies for inlining, cold parts, instances for types) is in
+//! one place and stays one.
+
+use rustc_hash::FxHashMap;
+
+use super::declared::Declared;
+use super::expanded::{Expanded, NameNumber};
+use super::{Symbol, SymbolIndex};
+use crate::dso::{DsoId, Namesake, SymbolTable};
+use crate::ids::{Idx, IndexSlice, IndexVec};
+
+/// Where a function is defined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Path of the source file, or its name alone; empty where it is not known.
+    pub file: String,
+    /// Line, 0 where it is not known.
+    pub line: u32,
+    /// Where the file alone does not tell: which it is of those of its name, by address, from 1.
+    pub nth: u32,
+    /// How many functions of this name the object has, 0 where that was not counted.
+    pub of: u32,
+    /// How many of these are of a source file of this name, as far as the symbol table tells.
+    pub like: u32,
+}
+
+impl Place {
+    /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`.
+    #[must_use]
+    pub fn text(&self, end: &str) -> String {
+        match (end, self.line) {
+            _ if self.nth > 0 => self.order(),
+            ("", 0) => String::new(),
+            ("", line) => format!(":{line}"),
+            (end, 0) => format!(" {end}"),
+            (end, line) => format!(" {end}:{line}"),
+        }
+    }
+
+    /// Which it is of those of its name, where that is needed: ` (2 of 3)`.
+    #[must_use]
+    pub fn order(&self) -> String {
+        match self.nth {
+            0 => String::new(),
+            nth => format!(" ({nth} of {})", self.of),
+        }
+    }
+}
+
+/// What is known of one function.
+#[derive(Clone, Copy)]
+enum Evidence<'e> {
+    Declared(&'e Declared),
+    /// What the file calls it, and its address there.
+    Symbol(&'e [u8], u64),
+}
+
+impl Evidence<'_> {
+    /// Whether two of one name are two functions. Other names in the file are copies; entries of a linkage table are none.
+    fn differs(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Declared(a), Self::Declared(b)) => a.line != b.line || a.path != b.path,
+            (Self::Symbol(a, at), Self::Symbol(b, other)) => {
+                at != other && Namesake::stem(a) == Namesake::stem(b) && !a.ends_with(b"@plt")
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The functions of one name in a file, as far as they were hit.
+struct Seen<'e> {
+    first: Evidence<'e>,
+    are_several: bool,
+}
+
+/// What is looked at.
+pub(super) struct Functions<'f, 'd> {
+    /// What files call the symbols.
+    pub(super) raw: &'f [&'f [u8]],
+    /// Numbers of their names.
+    pub(super) numbers: &'f [u32],
+    /// Where debug information says that they are defined.
+    pub(super) declared: &'f IndexSlice<SymbolIndex, [Option<&'f Declared>]>,
+    pub(super) expanded: &'f [Expanded<'d>],
+    /// By piece: the number of its object, and its file if it is one.
+    pub(super) objects: &'f [Owner],
+    /// By piece: numbers of the names of inlined functions.
+    pub(super) inlined: &'f [IndexVec<NameNumber, u32>],
+}
+
+/// The number of an object, and its file if it is one.
+pub(super) type Owner = (usize, Option<DsoId>);
+
+/// Objects are told by their files; modules of WebAssembly have numbers.
+type ObjectKey = Result<DsoId, usize>;
+
+/// Gives symbols their places; the answer are those of inlined functions, by piece. `all` have them where comparisons want that.
+pub(super) fn find<'t, 'a: 't>(
+    symbols: &mut IndexVec<SymbolIndex, Symbol>,
+    functions: &Functions<'_, '_>,
+    all: bool,
+    table: impl Fn(DsoId) -> Option<&'t SymbolTable<'a>>,
+) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
+    let mut seen: FxHashMap<(ObjectKey, u32), Seen<'_>> = FxHashMap::default();
+    // Most names are those of one function.
+    let inlined = functions.inlined.iter().flatten();
+    let mut is_met: Vec<(bool, bool)> = Vec::new();
+    for number in functions.numbers.iter().chain(inlined) {
+        let at = *number as usize;
+        if is_met.len() <= at {
+            is_met.resize(at + 1, (false, false));
+        }
+        is_met[at] = (true, is_met[at].0);
+    }
+    let mut meet = |key: (ObjectKey, u32), evidence| {
+        if !all && !is_met[key.1 as usize].1 {
+            return;
+        }
+        let known = seen.entry(key).or_insert(Seen {
+            first: evidence,
+            are_several: all,
+        });
+        known.are_several = known.are_several || known.first.differs(evidence);
+    };
+    for (at, symbol) in symbols.iter_enumerated() {
+        let raw = functions.raw[at.index()];
+        let evidence = functions.declared[at].map(Evidence::Declared);
+        let evidence = evidence.unwrap_or(Evidence::Symbol(raw, symbol.start));
+        meet((Ok(symbol.dso), functions.numbers[at.index()]), evidence);
+    }
+    let pieces = functions.expanded.iter().zip(functions.objects);
+    for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
+        let object = dso.ok_or(*object);
+        for (declared, number) in expanded.declared.iter().zip(numbers) {
+            if let Some(declared) = declared {
+                meet((object, *number), Evidence::Declared(declared));
+            }
+        }
+    }
+    let are_several = |key: (ObjectKey, u32)| seen.get(&key).is_some_and(|of| of.are_several);
+    let mut wanted: FxHashMap<DsoId, Vec<u64>> = FxHashMap::default();
+    let is_wanted: IndexVec<SymbolIndex, bool> = symbols
+        .iter_enumerated()
+        .map(|(at, symbol)| are_several((Ok(symbol.dso), functions.numbers[at.index()])))
+        .collect();
+    for (at, symbol) in symbols.iter_enumerated().filter(|(at, _)| is_wanted[*at]) {
+        if all || functions.declared[at].is_none() {
+            wanted.entry(symbol.dso).or_default().push(symbol.start);
+        }
+    }
+    let namesakes: FxHashMap<DsoId, _> = wanted
+        .into_iter()
+        .filter_map(|(dso, wanted)| Some((dso, table(dso)?.namesakes(&wanted))))
+        .collect();
+    let places = expanded_places(functions, are_several);
+    for (at, symbol) in symbols
+        .iter_mut_enumerated()
+        .filter(|(at, _)| is_wanted[*at])
+    {
+        let raw = functions.raw[at.index()];
+        let of_file = namesakes.get(&symbol.dso);
+        let namesake = of_file.and_then(|of| of.get(&(Namesake::stem(raw), symbol.start)));
+        symbol.place = place(functions.declared[at], namesake).map(Box::new);
+    }
+    places
+}
+
+fn expanded_places(
+    functions: &Functions<'_, '_>,
+    are_several: impl Fn((ObjectKey, u32)) -> bool,
+) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
+    let pieces = functions
+        .expanded
+        .iter()
+        .zip(functions.objects)
+        .zip(functions.inlined);
+    let of_piece = |((expanded, owner), numbers): ((&Expanded<'_>, &Owner), &IndexVec<_, u32>)| {
+        let object = owner.1.ok_or(owner.0);
+        let mut places = IndexVec::new();
+        for (at, number) in numbers.iter_enumerated() {
+            let declared = expanded.declared.get(at).and_then(Option::as_ref);
+            let declared = declared.filter(|_| are_several((object, *number)));
+            places.push(place(declared, None).map(Box::new));
+        }
+        places
+    };
+    pieces.map(of_piece).collect()
+}
+
+/// What is known of a place, by debug information first.
+fn place(declared: Option<&Declared>, namesake: Option<&Namesake<'_>>) -> Option<Place> {
+    let (of, like) = namesake.map_or((0, 0), |namesake| (namesake.of, namesake.like));
+    if let Some(declared) = declared {
+        return Some(Place {
+            file: declared.path.to_string(),
+            line: declared.line,
+            nth: 0,
+            of,
+            like,
+        });
+    }
+    let namesake = namesake?;
+    let file = namesake
+        .file
+        .map(String::from_utf8_lossy)
+        .unwrap_or_default();
+    let place = Place {
+        file: file.into_owned(),
+        line: 0,
+        nth: if like > 1 { namesake.nth } else { 0 },
+        of,
+        like,
+    };
+    (place.nth > 0 || !place.file.is_empty()).then_some(place)
+}

@@ -1,0 +1,388 @@
+//! Functions that have one name, in files of one name or without any: they are rows of their own in each recording, and what
+//! comparisons join is the same function, wherever its file lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bundle::succeed;
+use crate::identity::diff;
+use crate::inlines::{code, recording_of};
+use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
+use crate::support::{pjit, program, skip};
+
+/// A recording of code with a perf map, in a folder of its own: names, and how many samples each has.
+fn scripted(folder: &Path, functions: &[(&str, u64)]) -> PathBuf {
+    const CODE: u64 = 0x40_0000;
+    const SIZE: u64 = 0x1000;
+    fs::create_dir_all(folder).expect("made");
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(7, 7, b"node");
+    recording.map(7, CODE, 0x10_0000, 0, b"//anon");
+    let mut map = String::new();
+    let mut time = 1000;
+    for (at, (name, samples)) in (0..).zip(functions) {
+        let ip = CODE + SIZE * at;
+        map.push_str(&format!("{ip:x} {SIZE:x} {name}\n"));
+        for _ in 0..*samples {
+            time += 1;
+            recording.sample(&Sample {
+                ip,
+                pid: 7,
+                tid: 7,
+                time,
+                period: 1,
+                chain: &[CONTEXT_USER, ip],
+                user: None,
+            });
+        }
+    }
+    fs::write(folder.join("perf-7.map"), map).expect("written");
+    fs::write(folder.join("perf.data"), recording.file()).expect("written");
+    folder.join("perf.data")
+}
+
+/// Names and weights of the rows of a difference, by name.
+fn rows(answer: &Value) -> Vec<(String, u64, u64)> {
+    let rows = answer["rows"].as_array().expect("rows");
+    let sum = |weights: &Value| -> u64 {
+        let weights = weights.as_array().expect("weights").iter();
+        weights.filter_map(Value::as_u64).sum()
+    };
+    let mut rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let file = row["file"].as_str().map(|file| format!(" {file}"));
+            let name = row["name"].as_str().unwrap_or_default().to_owned();
+            let name = name + &file.unwrap_or_default();
+            (name, sum(&row["base"]), sum(&row["new"]))
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+fn named(rows: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
+    let rows = rows.iter().copied();
+    rows.map(|(name, base, new)| (name.to_owned(), base, new))
+        .collect()
+}
+
+/// What `pjit diff` prints in its column of functions.
+fn printed(base: &Path, new: &Path) -> Vec<String> {
+    let output = succeed(pjit().arg("diff").args([base, new]));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let table = text.lines().filter(|line| line.starts_with("  "));
+    let mut names: Vec<String> = table
+        .map(|line| {
+            let (_, name) = line.rsplit_once("   ").map_or((line, ""), |(rest, last)| {
+                // The object stands behind the name.
+                (rest, last)
+            });
+            let name = if name.contains("  ") { name } else { line };
+            let words: Vec<&str> = name
+                .split("  ")
+                .filter(|word| !word.trim().is_empty())
+                .collect();
+            words[words.len() - 2].trim().to_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// `pjit VIEW NAME`: the samples of what a name finds.
+fn found(data: &Path, name: &str) -> [u64; 2] {
+    let view = ["--format", "json", "-i"];
+    let output = succeed(pjit().args(["peek", name]).args(view).arg(data));
+    let peeked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let blocks = peeked["focus"].as_array().expect("functions").iter();
+    let peeked = blocks.filter_map(|block| block["inclusive"].as_u64()).sum();
+    let view = ["summary", "--format", "json", "--focus", name];
+    let output = succeed(pjit().args(view).arg(data));
+    let focused: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let kinds = focused["kinds"].as_array().expect("kinds").iter();
+    let focused = kinds.filter_map(|kind| kind["self"].as_u64()).sum();
+    [peeked, focused]
+}
+
+/// Status and text of `pjit gate` with three equal runs of each side.
+fn gate(base: &Path, new: &Path) -> (Option<i32>, String) {
+    let copies = |path: &Path| {
+        [0, 1, 2].map(|run| {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let copy = path.with_file_name(format!("{name}-{run}"));
+            fs::copy(path, &copy).expect("copied");
+            copy
+        })
+    };
+    let mut command = pjit();
+    command.arg("gate").args(copies(base)).arg("--to");
+    command.args(copies(new)).args(["--any-growth", "5%"]);
+    let output = command.output().expect("the binary can be run");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn files_of_one_name_have_rows_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for (language, old, other, shown) in [
+        (
+            "js",
+            ["JS:*run /w/p/a/index.js:1:9", "JS:*run /w/p/b/index.js:1:9"],
+            ["JS:~run /t/q/a/index.js:3:9", "JS:*run /t/q/b/index.js:1:9"],
+            ["run a/index.js:1", "run b/index.js:1"],
+        ),
+        (
+            "py",
+            ["py::run:/w/p/a/__init__.py", "py::run:/w/p/b/__init__.py"],
+            ["py::run:/t/q/a/__init__.py", "py::run:/t/q/b/__init__.py"],
+            ["run a/__init__.py", "run b/__init__.py"],
+        ),
+    ] {
+        let side = |name: &str, [a, b]: [&str; 2], [of_a, of_b]: [u64; 2]| {
+            scripted(&at(&format!("{language}-{name}")), &[(a, of_a), (b, of_b)])
+        };
+        let base = side("base", old, [1000, 1000]);
+        let new = side("new", old, [2000, 500]);
+        let paths = old.map(|name| {
+            let path = &name[name.find('/').expect("a path")..];
+            format!("run {}", path.trim_end_matches(":1:9"))
+        });
+        let expected = [(&*paths[0], 1000, 2000), (&*paths[1], 1000, 500)];
+        assert_eq!(rows(&diff(&base, &new, &[])), named(&expected));
+        assert_eq!(printed(&base, &new), shown);
+        let (status, text) = gate(&base, &new);
+        assert_eq!(status, Some(3), "{text}");
+        assert!(
+            text.contains(&format!("FAIL  any-growth                  {} ", shown[0])),
+            "{text}"
+        );
+        assert_eq!(shown.map(|name| found(&new, name)), [[2000; 2], [500; 2]]);
+        // The checkout lies elsewhere, and one of the files was edited.
+        let moved = side("moved", other, [1000, 1000]);
+        let answer = diff(&base, &moved, &[]);
+        assert_eq!(
+            answer["matched"],
+            serde_json::json!({"base": 1.0, "new": 1.0})
+        );
+        let weights = rows(&answer).into_iter().map(|(_, base, new)| (base, new));
+        assert_eq!(weights.collect::<Vec<_>>(), [(1000, 1000); 2]);
+        let ids = |answer: &Value| -> Vec<Value> {
+            let rows = answer["rows"].as_array().expect("rows");
+            rows.iter().map(|row| row["id"].clone()).collect()
+        };
+        let ids = ids(&answer);
+        assert_ne!(ids[0], ids[1]);
+    }
+}
+
+/// Each side has a function that the other has no samples of: nothing says that they are one.
+#[test]
+fn namesakes_of_either_side_are_not_joined() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let names = ["a", "b", "c"].map(|name| format!("JS:*run /w/{name}/index.js:1:9"));
+    let side = |name: &str, other: usize| {
+        let functions = [(names[0].as_str(), 1000), (names[other].as_str(), 1000)];
+        scripted(&folder.path().join(name), &functions)
+    };
+    let answer = diff(&side("base", 1), &side("new", 2), &[]);
+    let expected = [
+        ("run /w/a/index.js", 1000, 1000),
+        ("run /w/b/index.js", 1000, 0),
+        ("run /w/c/index.js", 0, 1000),
+    ];
+    assert_eq!(rows(&answer), named(&expected));
+    assert_eq!(
+        answer["matched"],
+        serde_json::json!({"base": 0.5, "new": 0.5})
+    );
+}
+
+/// A C program with a `work` in each of its files, and where each of them lies: by folder and name of the file.
+struct Program {
+    path: PathBuf,
+    /// By file, in the order given.
+    works: Vec<Vec<(u64, u64)>>,
+}
+
+impl Program {
+    fn of(folder: &Path, files: &[&str], above: usize, options: &[&str]) -> Self {
+        let body = "sum += n;".repeat(100);
+        let mut main = String::new();
+        for (number, file) in files.iter().enumerate() {
+            let path = folder.join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            let lines = "\n".repeat(above);
+            let text = format!(
+                "{lines}static __attribute__((noinline)) int work(int n) {{ volatile int sum = n; {body} return sum + {number}; }}\n\
+                 int run{number}(int n) {{ return work(n) + 1; }}\n"
+            );
+            fs::write(path, text).expect("written");
+            main.push_str(&format!("int run{number}(int);\n"));
+        }
+        let calls = (0..files.len()).map(|number| format!("run{number}(n)"));
+        let calls = calls.collect::<Vec<_>>().join(" + ");
+        main.push_str(&format!(
+            "int main(int n, char **v) {{ return {calls}; }}\n"
+        ));
+        fs::write(folder.join("main.c"), main).expect("written");
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-o", "prog", "main.c"]).args(files);
+        succeed(cc.args(options).current_dir(folder));
+        let path = folder.join("prog");
+        let listed = succeed(Command::new("nm").args(["-S", "-n"]).arg(&path));
+        let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        let works = listed.lines().filter_map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            (words.last() == Some(&"work")).then(|| (number(words[0]), number(words[1])))
+        });
+        let code = code(&fs::read(&path).expect("built"));
+        let inside = |(start, size): (u64, u64)| {
+            let is_inside = |at: &&(u64, u64)| (start..start + size).contains(&at.1);
+            code.iter().filter(is_inside).copied().collect()
+        };
+        let works = works.map(inside).collect();
+        Self { path, works }
+    }
+
+    /// A recording in which each `work` has so many samples.
+    fn run(&self, name: &str, samples: &[usize]) -> PathBuf {
+        let of_work = self.works.iter().zip(samples);
+        let places =
+            of_work.flat_map(|(places, count)| places.iter().copied().cycle().take(*count));
+        let places: Vec<(u64, u64)> = places.collect();
+        let path = self.path.to_str().expect("a plain path");
+        let data = self.path.with_file_name(name);
+        fs::write(&data, recording_of(path.as_bytes(), &places)).expect("written");
+        data
+    }
+}
+
+/// Whether C can be built and looked into.
+fn has_tools() -> bool {
+    let has = ["cc", "nm"].iter().all(|name| program(name).is_some());
+    if !has {
+        skip("c++", "it cannot be built");
+    }
+    has
+}
+
+#[test]
+fn static_functions_of_several_files_are_several() {
+    if !has_tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let by_symbols = ["work a.c", "work b.c", "work c.c"];
+    let by_lines = ["work a.c:1", "work b.c:1", "work c.c:1"];
+    for (options, shown) in [("-g", by_lines), ("-g0", by_symbols)] {
+        let files = ["a.c", "b.c", "c.c"];
+        let built = Program::of(&at(&format!("old{options}")), &files, 0, &[options]);
+        let base = built.run("base", &[1000, 1000, 1000]);
+        let new = built.run("new", &[2000, 500, 1000]);
+        assert_eq!(printed(&base, &new), shown);
+        let (status, text) = gate(&base, &new);
+        assert_eq!(status, Some(3), "{text}");
+        assert!(text.contains(shown[0]), "{text}");
+        let sizes = shown.map(|name| found(&new, name));
+        assert_eq!(sizes, [[2000; 2], [500; 2], [1000; 2]]);
+        // Built again elsewhere, with other lines, in another order.
+        let files = ["c.c", "a.c", "b.c"];
+        let moved = Program::of(&at(&format!("new{options}/place")), &files, 3, &[options]);
+        let moved = moved.run("moved", &[1000, 2000, 500]);
+        let answer = diff(&new, &moved, &[]);
+        assert_eq!(
+            answer["matched"],
+            serde_json::json!({"base": 1.0, "new": 1.0})
+        );
+        let rows = answer["rows"].as_array().expect("rows");
+        assert!(
+            rows.len() == 3 && rows.iter().all(|row| row["ratio"] == 1.0),
+            "{answer}"
+        );
+    }
+}
+
+/// Files of one name, of which one recording hit the one and another the other.
+#[test]
+fn what_was_not_hit_is_no_reason_to_join() {
+    if !has_tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (options, shown) in [
+        ("-g", ["work x/w.c:1", "work y/w.c:1"]),
+        ("-g0", ["work (1 of 2)", "work (2 of 2)"]),
+    ] {
+        let files = ["x/w.c", "y/w.c"];
+        let built = Program::of(&folder.path().join(options), &files, 0, &[options]);
+        let first = built.run("first", &[1000, 0]);
+        let second = built.run("second", &[0, 1000]);
+        let answer = diff(&first, &second, &[]);
+        let rows = answer["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), 2, "{answer}");
+        assert_eq!(printed(&first, &second), shown);
+        let both = built.run("both", &[1000, 500]);
+        assert_eq!(shown.map(|name| found(&both, name)), [[1000; 2], [500; 2]]);
+        let answer = diff(&first, &both, &[]);
+        let same = answer["rows"].as_array().expect("rows").iter();
+        let same = same.filter(|row| row["base"][0] == 1000 && row["new"][0] == 1000);
+        assert_eq!(same.count(), 1, "{answer}");
+    }
+}
+
+/// Overloads of which each side has its own.
+#[test]
+fn overloads_are_told_by_their_parameters() {
+    if !has_tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = ["i", "d"].map(|kind| {
+        let body = "sum += n;".repeat(100);
+        format!("__attribute__((noinline)) int _Z4work{kind}(int n) {{ volatile int sum = n; {body} return sum; }}\n")
+    });
+    let main = "int main(int n, char **v) { return _Z4worki(n) + _Z4workd(n); }\n";
+    fs::write(folder.path().join("prog.c"), text.concat() + main).expect("written");
+    let mut cc = Command::new("cc");
+    succeed(
+        cc.args(["-O1", "-o", "prog", "prog.c"])
+            .current_dir(folder.path()),
+    );
+    let path = folder.path().join("prog");
+    let code = code(&fs::read(&path).expect("built"));
+    let run = |name: &str, half: bool| {
+        // The first function is in the first half of the code.
+        let middle = code.len() / 2;
+        let places = if half {
+            &code[..middle]
+        } else {
+            &code[middle..]
+        };
+        let data = folder.path().join(name);
+        let path = path.to_str().expect("a plain path").as_bytes();
+        fs::write(&data, recording_of(path, places)).expect("written");
+        data
+    };
+    let answer = diff(
+        &run("first", true),
+        &run("second", false),
+        &["--by", "self"],
+    );
+    let names: Vec<(&Value, bool)> = answer["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["name"] == "work")
+        .map(|row| (&row["id"], row["ratio"].is_null()))
+        .collect();
+    assert_eq!(names.len(), 2, "{answer}");
+    assert_ne!(names[0].0, names[1].0);
+}
