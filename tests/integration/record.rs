@@ -99,7 +99,7 @@ fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
         ),
         (&["-a", "--duration", "1", "--", "true"], "not both"),
         (&["--no-such-option"], "has no option"),
-        (&["--no-switch", "cobol", "--", "true"], "one of"),
+        (&["--no-switch", "cobol", "--", "true"], "not 'cobol'"),
     ];
     for (words, told) in cases {
         let (code, out, err) = done(&mut record(&lab, words));
