@@ -84,7 +84,7 @@ impl Question for Export {
                 require(has_cpu || !per_cpu, || {
                     let path = &profile.recording.path;
                     format!(
-                        "--per-cpu needs CPU numbers, which {path} does not have: perf record --sample-cpu"
+                        "--per-cpu needs CPU numbers, which {path} does not have: pjit record --perf=--sample-cpu"
                     )
                 })?;
             }

@@ -11,6 +11,7 @@ use super::page::Page;
 use super::verb::{Context, Verb};
 use crate::record::plan::environment;
 use crate::record::plan::options::{Asked, CallGraph};
+use crate::record::plan::probes::Alloc;
 
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
@@ -36,6 +37,8 @@ pub(super) const PAGE: Page = Page {
         "runs",
         "base",
         "offcpu",
+        "alloc",
+        "live",
         "load",
         "doctor",
         "dry-run",
@@ -89,9 +92,33 @@ pub struct RecordArgs {
     #[arg(long = "offcpu")]
     off_cpu: bool,
 
+    /// Record who allocates: each call with its stack (needs root; see pjit report --weight alloc)
+    #[arg(long = "alloc", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
+    alloc: bool,
+
+    /// Also record what is freed, for --weight live, peak and lifetime
+    #[arg(long = "live", conflicts_with_all = ["off_cpu", "metrics", "frequency", "period"])]
+    live: bool,
+
+    /// Record only allocations of at least this size
+    #[arg(long = "min", value_name = "BYTES", value_parser = parse_bytes)]
+    min: Option<u64>,
+
+    /// The allocator: a library, a program or a .cwasm [default: the one that the program uses]
+    #[arg(long = "lib", value_name = "FILE")]
+    library: Option<PathBuf>,
+
+    /// Count cycles and instructions for pjit report --metrics (needs hardware counters)
+    #[arg(long = "metrics", conflicts_with_all = ["off_cpu", "frequency", "period"])]
+    metrics: bool,
+
     /// Command that sends load to the recorded server, run by sh; then the server gets SIGTERM
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["pids", "machine", "runs", "base"])]
     load: Option<String>,
+
+    /// Copy programs and debug files too, to read the folder on another machine
+    #[arg(long = "files")]
+    files: bool,
 
     /// Collect the files of a recording whose pjit was killed
     #[arg(long = "finish", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor", "again"])]
@@ -108,6 +135,10 @@ pub struct RecordArgs {
     /// Don't turn on node, deno, python, ..., or all
     #[arg(long = "no-switch", value_name = "RUNTIME", value_delimiter = ',', value_parser = parse_runtime)]
     no_switch: Vec<String>,
+
+    /// Load perf's agent (libperf-jvmti.so) into JVMs: dumps of code instead of a map
+    #[arg(long = "java-agent", value_name = "FILE", conflicts_with_all = ["pids", "machine"])]
+    java_agent: Option<PathBuf>,
 
     /// Print only errors
     #[arg(short = 'q', long = "quiet")]
@@ -182,6 +213,12 @@ impl RecordArgs {
             ring: perf.ring,
             uncompressed: perf.uncompressed,
             off_cpu: self.off_cpu,
+            alloc: (self.alloc || self.live).then(|| Alloc {
+                live: self.live,
+                least: self.min,
+                library: self.library.clone(),
+            }),
+            metrics: self.metrics,
             more: perf.more.clone(),
         }
     }
@@ -217,7 +254,8 @@ mod recording {
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
     use crate::questions::compare::Method;
-    use crate::record::plan::options::{CallGraph, FREQUENCY};
+    use crate::record::plan::environment::Choice;
+    use crate::record::plan::options::{Asked, CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
 
@@ -299,6 +337,22 @@ mod recording {
                 "pjit record -- timeout -s INT SECONDS COMMAND",
             ));
         }
+        if !(args.alloc || args.live) && (args.min.is_some() || args.library.is_some()) {
+            return Err(usage(
+                "--min and --lib are for --alloc and --live",
+                "pjit record --alloc --min BYTES -- COMMAND",
+            ));
+        }
+        let leaves_java = args
+            .no_switch
+            .iter()
+            .any(|off| off == "java" || off == "all");
+        if args.java_agent.is_some() && leaves_java {
+            return Err(usage(
+                "--java-agent, or --no-switch java: not both",
+                "leave one out",
+            ));
+        }
         if args.duration.is_some() && !stop_watch.is_empty() {
             return Err(usage(
                 "--duration, or a command that ends it: not both",
@@ -312,7 +366,11 @@ mod recording {
             until_exit: args.until_exit,
             load: args.load.clone(),
             asked: args.asked(),
-            without: args.no_switch.clone(),
+            files: args.files,
+            choice: Choice {
+                without: args.no_switch.clone(),
+                java_agent: args.java_agent.clone(),
+            },
             folder: args.output.clone(),
         })
     }
@@ -353,6 +411,7 @@ mod recording {
             let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
             request.asked.frequency = Some((hertz / 2).max(1));
         }
+        request.files |= args.files;
         let start = std::env::current_dir().unwrap_or_default();
         request.folder = args.output.as_ref().map(|output| start.join(output));
         if request.folder.is_none() {
@@ -396,7 +455,7 @@ mod recording {
     /// Several runs, by turns with those of a base if there is one.
     fn several(args: &RecordArgs) -> Result<ExitCode, Failure> {
         let request = request(args)?;
-        let prepared = run::prepare(request, args.dry_run)?;
+        let mut prepared = run::prepare(request, args.dry_run)?;
         let new = prepared.request.target.clone();
         let base = args
             .base
@@ -494,10 +553,11 @@ mod recording {
             };
             say(&format!("note: recording{until}\n"));
         }
+        let asked = prepared.request.asked.clone();
         let recorded = run::record(prepared)?;
         let mut counted = None;
         if !args.quiet && !recorded.is_alone {
-            let (text, numbers) = ending(&recorded, args.verbose);
+            let (text, numbers) = ending(&recorded, &asked, args.verbose);
             say(&text);
             counted = numbers;
         }
@@ -527,7 +587,7 @@ mod recording {
     }
 
     /// What was recorded, on a page.
-    fn ending(recorded: &Recorded, is_verbose: bool) -> (String, Option<Numbers>) {
+    fn ending(recorded: &Recorded, asked: &Asked, is_verbose: bool) -> (String, Option<Numbers>) {
         let mut text = noted(&recorded.notes);
         if is_verbose {
             for moved in &recorded.moved {
@@ -553,6 +613,11 @@ mod recording {
             .filter(is_cut)
             .and_then(|numbers| numbers.advised_stack_size);
         let next = match advised {
+            _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
+                format!("pjit report --weight live {folder}")
+            }
+            _ if asked.alloc.is_some() => format!("pjit report --weight alloc {folder}"),
+            _ if asked.metrics => format!("pjit report --metrics {folder}"),
             _ if recorded.has_switches() => {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
@@ -574,7 +639,10 @@ mod recording {
         let diag = Diagnostics::brief();
         let here = std::env::current_dir().unwrap_or_default();
         let near = folder.strip_prefix(&here).unwrap_or(folder);
-        let load = LoadOptions::of(Source::File(near.join("perf.data")));
+        let mut load = LoadOptions::of(Source::File(near.join("perf.data")));
+        // About bytes where allocators were recorded, as pjit summary has it.
+        load.weight.infers = true;
+        load.weight.trims = true;
         let view = Summary {
             is_part: true,
             ..Summary::default()
@@ -586,6 +654,26 @@ mod recording {
         let text = String::from_utf8_lossy(&text).into_owned();
         Ok((text, summary.numbers()))
     }
+}
+
+/// `1024`, `64K`, `1M`
+fn parse_bytes(word: &str) -> Result<u64, String> {
+    let end = word.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = word.split_at(end.unwrap_or(word.len()));
+    let factor = match unit {
+        "" | "B" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => 0,
+    };
+    let bytes = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor));
+    bytes
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "a number of bytes, with K, M or G behind if you like".to_owned())
 }
 
 /// `10`, `0.5`
@@ -661,6 +749,11 @@ mod tests {
         assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "inf", "NaN"] {
             assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_bytes("1000"), Ok(1000));
+        assert_eq!(parse_bytes("4K"), Ok(4096));
+        for bad in ["", "0", "K", "1T", "-1", "99999999999G"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
         }
         assert!(parse_runtime("node").is_ok() && parse_runtime("all").is_ok());
         assert!(parse_runtime("nodejs").is_err());

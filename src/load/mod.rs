@@ -26,7 +26,7 @@ pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
 pub use together::{Together, together};
-pub use whereabouts::{Whereabouts, whereabouts};
+pub use whereabouts::{Mapped, Whereabouts, whereabouts};
 
 use crate::diagnostics::Diagnostics;
 use crate::find::SourcePaths;

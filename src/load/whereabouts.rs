@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LoadError, Source};
+use crate::build_id::BuildId;
 use crate::diagnostics::Diagnostics;
 use crate::find::dump_of_mapping;
 use crate::input::Store;
@@ -19,12 +20,23 @@ pub struct Whereabouts {
     pub born: BTreeSet<u32>,
     /// Paths of dumps, with the processes that had them mapped.
     pub dumps: BTreeMap<Vec<u8>, BTreeSet<u32>>,
+    /// Paths of files whose code was mapped, with the processes, and the builds that are told.
+    pub programs: BTreeMap<Vec<u8>, Mapped>,
     /// Samples, by process.
     pub samples: BTreeMap<u32, u64>,
     /// Samples in the kernel.
     pub in_kernel: u64,
     /// Names of its events.
     pub events: Vec<String>,
+}
+
+/// Who had a file mapped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mapped {
+    /// Processes.
+    pub by: BTreeSet<u32>,
+    /// Build IDs, where the kernel told them.
+    pub builds: BTreeSet<BuildId>,
 }
 
 /// Reads them.
@@ -60,9 +72,19 @@ impl Whereabouts {
 
     fn take_record(&mut self, record: &Record<'_>) {
         match *record {
-            Record::Mmap(Mmap { pid, name, .. }) => {
+            Record::Mmap(Mmap {
+                pid,
+                name,
+                executable,
+                build_id,
+                ..
+            }) => {
                 if let Some(path) = dump_of_mapping(name) {
                     self.dumps.entry(path.to_vec()).or_default().insert(pid);
+                } else if executable && name.starts_with(b"/") {
+                    let mapped = self.programs.entry(name.to_vec()).or_default();
+                    mapped.by.insert(pid);
+                    mapped.builds.extend(build_id);
                 }
             }
             Record::Comm { pid, .. } => drop(self.processes.insert(pid)),

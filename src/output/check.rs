@@ -6,7 +6,7 @@
 //! ok    recording                  whole, 2866232 bytes of records
 //! FAIL  stacks                     60.22% complete (112 of 186)
 //! warn  stacks.short               39.78% are larger than the 4096 bytes recorded of them; …
-//!                                  fix: perf record --call-graph dwarf,14336
+//!                                  fix: pjit record --call-graph dwarf,14336
 //! not fit for conclusions: stacks
 //! ```
 //!

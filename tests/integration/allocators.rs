@@ -1,12 +1,11 @@
-//! Allocators other than glibc's and other witnesses: what `scripts/record-allocations` finds in programs whose numbers
-//! are known, and what DHAT and heaptrack say of the same program.
+//! Allocators other than glibc's and other witnesses: what `pjit record --alloc` finds in programs whose numbers are known, and
+//! what DHAT and heaptrack say of the same program.
 
 use std::process::Command;
 
 use crate::live::{Lab, below, total};
 use crate::probes::{Probes, again, turn};
-use crate::scripts::script;
-use crate::support::skip;
+use crate::support::{pjit, skip};
 
 /// Bytes and blocks of each site of `alloc 2000`.
 const SITES: [(&str, u64, u64); 6] = [
@@ -32,18 +31,20 @@ fn run(lab: &Lab, oracle: &str, command: &mut Command) -> Option<(String, String
     Some((text(&output.stdout), text(&output.stderr)))
 }
 
-/// Records a command by the script, in turn with all others that have probes.
+/// Records allocations of a command, in turn with all others that have probes.
 fn record(lab: &Lab, options: &[&str], command: &[&str], preload: Option<&str>) -> Option<()> {
     let _turn = turn()?;
     let recorded = again(|| {
-        let mut recorder = Command::new("bash");
-        recorder.arg(script("record-allocations")).args(options);
+        let _ = std::fs::remove_dir_all(lab.path("s.data"));
+        let mut recorder = pjit();
+        recorder.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        recorder.args(["record", "-q", "--alloc"]).args(options);
         recorder.args(["-o", "s.data", "--"]).args(command);
         if let Some(library) = preload {
             recorder.env("LD_PRELOAD", library);
         }
         let output = recorder.current_dir(lab.path(".")).output();
-        let output = output.map_err(|_| "there is no bash".to_owned())?;
+        let output = output.map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         output.status.success().then_some(()).ok_or(said)
     });
@@ -238,7 +239,7 @@ fn sites_of_a_guest_of_wasmtime_are_exact_and_their_stacks_whole() {
     }
     let options = [
         "--live",
-        "--wasm",
+        "--lib",
         "guest.cwasm",
         "--call-graph",
         "dwarf,8192",

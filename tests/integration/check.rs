@@ -361,7 +361,7 @@ const BAD: [Bad; 16] = [
             });
         },
         found: &[("warn", "clock")],
-        fix: "perf record -k mono",
+        fix: "pjit record, which takes the clock of dumps (-k mono)",
         status: 0,
     },
     Bad {
@@ -683,7 +683,7 @@ fn recordings_without_stacks_fail_only_when_stacks_are_asked_for() {
     let none = in_memory(10, 50, Stacks::None).file();
     let table = check_bytes(&none, &["--min-resolved", "0"]);
     assert_eq!(table.level("stacks"), Some("warn"), "{}", table.text);
-    assert!(table.fixes("stacks")[0].contains("--call-graph dwarf"));
+    assert!(table.fixes("stacks")[0].contains("pjit record"));
     assert_eq!(table.status, Some(0));
     let asked = check_bytes(&none, &["--min-resolved", "0", "--min-complete", "50"]);
     assert_eq!(asked.status, Some(3), "{}", asked.text);
@@ -788,10 +788,7 @@ fn chains_of_an_unknown_machine_are_shown_as_recorded() {
         "{}",
         table.text
     );
-    assert_eq!(
-        table.fixes("stacks.registers"),
-        ["perf record --call-graph fp"]
-    );
+    assert_eq!(table.fixes("stacks.registers"), ["pjit record -g"]);
     let printed = script_bytes(&copied.file());
     let addresses = |text: &str| -> Vec<String> {
         let frames = text.lines().filter(|line| line.starts_with('\t'));

@@ -2,6 +2,7 @@
 //!
 //! Nothing in here uses the readers of the library, so a mistake in them cannot cancel out.
 
+mod allocations;
 mod allocators;
 mod annotate;
 mod bundle;

@@ -750,3 +750,235 @@ fn a_server_is_loaded_and_ended() {
     assert!(lab.path("loaded").exists());
     assert!(samples_of(&lab, "out", "clean_up") > 20, "{err}");
 }
+
+/// Files below a folder, by their names in it.
+fn below_symfs(folder: &Path) -> BTreeSet<String> {
+    let root = folder.join("symfs");
+    let mut found = BTreeSet::new();
+    let mut todo = vec![root.clone()];
+    while let Some(path) = todo.pop() {
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if let Ok(name) = path.strip_prefix(&root) {
+                found.insert(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn programs_that_are_gone_later_come_along() {
+    let Some(lab) = built("gone", "load", LOAD) else {
+        return;
+    };
+    // Removed while it runs, as by `go run`; and by a name that it never had.
+    let script = "cp load gone; ./gone 1500 & sleep 0.5; rm gone; wait";
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "out", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let place = lab.path("gone").display().to_string();
+    let place = place.trim_start_matches('/').to_owned();
+    assert_eq!(below_symfs(&lab.path("out")), [place].into(), "{err}");
+    assert!(samples_of(&lab, "out", "busy") > 50, "{err}");
+    // What stays is left where it is.
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "stays", "--", "./load", "300"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(below_symfs(&lab.path("stays")), BTreeSet::new());
+    // Other file systems, which end with the last who sees them.
+    let script = "mount -t tmpfs t /mnt && cp load /mnt && cd /mnt && ./load 1500";
+    let words = [
+        "-q", "-o", "inside", "--", "unshare", "-m", "sh", "-c", script,
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    if code != Some(0) {
+        skip("unshare", "no namespace can be made");
+        return;
+    }
+    assert_eq!(
+        below_symfs(&lab.path("inside")),
+        ["mnt/load".to_owned()].into(),
+        "{err}"
+    );
+    assert!(samples_of(&lab, "inside", "busy") > 50, "{err}");
+}
+
+#[test]
+fn a_folder_with_its_files_tells_the_same_elsewhere() {
+    let Some(lab) = built("files", "load", LOAD) else {
+        return;
+    };
+    let words = ["-q", "--files", "-o", "out", "--", "./load", "300"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let files = below_symfs(&lab.path("out"));
+    let has = |name: &str| files.iter().any(|file| file.ends_with(name));
+    assert!(has("/load") && has("/libc.so.6"), "{files:?}");
+    // Sources are the user's to give away.
+    assert!(!has(".c"), "{files:?}");
+    let show = |root: &[&str]| {
+        let views: [&[&str]; 3] = [
+            &["report", "-i"],
+            &["fold", "-i"],
+            &["annotate", "busy", "-i"],
+        ];
+        views.map(|view| lab.show(&[&view[..1], root, &view[1..]].concat(), "out"))
+    };
+    let here = show(&[]);
+    fs::remove_file(lab.path("load")).expect("removed");
+    // Nothing else of this machine is read.
+    assert_eq!(here, show(&["--symfs", "out/symfs"]));
+    let (code, _, err) = lab.pjit(&["bundle", "-o", "packed"], "out");
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(here[1], lab.show(&["fold"], "packed"));
+}
+
+/// An agent that makes the folders in which perf's own lays its dumps.
+const AGENT: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+int Agent_OnLoad(void *vm, char *options, void *reserved) {
+    char path[4096];
+    const char *parts[] = {"/.debug", "/.debug/jit", "/.debug/jit/java-jit-1"};
+    for (int i = 0; i < 3; i++) { snprintf(path, sizeof path, "%s%s", getenv("JITDUMPDIR"), parts[i]); mkdir(path, 0700); }
+    FILE *f = fopen("loaded", "w");
+    fputs(path, f);
+    return fclose(f);
+}
+"#;
+
+#[test]
+fn an_agent_is_loaded_and_its_folders_go() {
+    let Some(lab) = lab("agent") else { return };
+    fs::write(lab.path("agent.c"), AGENT).expect("written");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", "agent.so", "agent.c"])
+        .current_dir(lab.path("."))
+        .status();
+    if !built.is_ok_and(|built| built.success()) || program("java").is_none() {
+        skip("java", "there is none, or no compiler");
+        return;
+    }
+    let words = [
+        "-q",
+        "--java-agent",
+        "agent.so",
+        "-o",
+        "out",
+        "--",
+        "java",
+        "-version",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let made = fs::read_to_string(lab.path("loaded")).expect("it was loaded");
+    assert!(made.ends_with("/out/.debug/jit/java-jit-1"), "{made}");
+    assert!(!names(&lab.path("out")).contains(".debug"), "{err}");
+    let (code, _, err) = done(&mut record(&lab, &["--java-agent", "no.so", "--", "java"]));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("no.so: no such file"), "{err}");
+}
+
+/// Whoever makes a folder first has it: none is shared, be it by the clock's name or by the same word.
+#[test]
+fn recordings_of_one_moment_have_folders_of_their_own() {
+    let Some(lab) = lab("moment") else { return };
+    let at_once = |words: &[&str]| {
+        let start = || {
+            let mut command = record(&lab, words);
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("it can be run")
+        };
+        let children: Vec<Child> = (0..4).map(|_| start()).collect();
+        let ends = children.into_iter().map(|child| {
+            let done = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            (done.status.code(), said)
+        });
+        ends.collect::<Vec<_>>()
+    };
+    for (code, said) in at_once(&["-q", "--", "sh", "-c", "exit 7"]) {
+        assert_eq!(code, Some(7), "{said}");
+    }
+    let folders = names(&lab.path("."));
+    assert_eq!(folders.len(), 4, "{folders:?}");
+    for folder in &folders {
+        assert_eq!(story(&lab.path(folder))["status"], 7, "{folder}");
+        assert!(lab.path(folder).join("perf.data").exists(), "{folder}");
+    }
+    let ends = at_once(&["-q", "-o", "out", "--", "sh", "-c", "sleep 0.5; exit 7"]);
+    let won = ends.iter().filter(|(code, _)| *code == Some(7)).count();
+    let lost = ends.iter().filter(|(code, said)| {
+        let is_told = said.contains("somebody records into") || said.contains("has a recording");
+        *code == Some(125) && is_told
+    });
+    assert_eq!((won, lost.count()), (1, 3), "{ends:?}");
+    assert_eq!(story(&lab.path("out"))["status"], 7);
+}
+
+/// A terminal sends ^C to all of the group in front: the command gets it once, cleans up, and the report follows.
+#[test]
+fn in_a_terminal_the_command_is_interrupted_once() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{Read, Write};
+    // It ends with 41 and the number of signals.
+    let text = SERVER
+        .replace("stop = 1;", "stop++;")
+        .replace("exit(42)", "exit(41 + stop)");
+    let Some(lab) = built("terminal", "server", &text) else {
+        return;
+    };
+    if program("setsid").is_none() {
+        skip("setsid", "there is none");
+        return;
+    }
+    give_interrupts();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("ours");
+    unlockpt(&terminal).expect("open");
+    let name = ptsname(&terminal, Vec::new()).expect("it has a name");
+    let side = || {
+        let path = Path::new(name.to_str().expect("plain"));
+        fs::File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .expect("opened")
+    };
+    let mut terminal = fs::File::from(terminal);
+    let mut out = terminal.try_clone().expect("once more");
+    let screen = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let mut part = [0; 4096];
+        // It fails when nobody is at the other side any more.
+        while let Ok(count) = out.read(&mut part) {
+            said.extend(&part[..count]);
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let mut command = Command::new("setsid");
+    command.arg("-c").arg(env!("CARGO_BIN_EXE_pjit"));
+    command.args(["record", "-o", "out", "--", "./server"]);
+    command
+        .current_dir(lab.path("."))
+        .env("HOME", "/nonexistent");
+    command.stdin(side()).stdout(side()).stderr(side());
+    let mut child = command.spawn().expect("it can be run");
+    // The command holds copies of the other side.
+    drop(command);
+    wait_for("the server is ready", || lab.path("ready").exists());
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.write_all(b"\x03").expect("typed");
+    assert_eq!(child.wait().expect("it ends").code(), Some(42));
+    let said = screen.join().expect("it ends");
+    assert!(said.contains("next: pjit flamegraph out"), "{said}");
+    assert!(samples_of(&lab, "out", "clean_up") > 20, "{said}");
+}

@@ -107,7 +107,7 @@ static AMBIGUOUS: OfFiles = OfFiles {
     one: "several files had this path while it was recorded, and nothing tells for which of them this one may be used",
     several: "are the paths of several files each while it was recorded, and nothing tells for which of them those here may \
               be used",
-    advice: "Record with perf record --buildid-mmap",
+    advice: "Record with pjit record",
 };
 
 /// What is said of debug files that are alone.

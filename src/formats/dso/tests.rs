@@ -674,7 +674,7 @@ fn a_file_that_may_be_any_of_several_names_none_of_them() {
     };
     let (names, warnings) = names_of([0x1000; 3]);
     assert_eq!(names, [None, None, None]);
-    assert!(warnings[0].contains("--buildid-mmap"), "{warnings:?}");
+    assert!(warnings[0].contains("pjit record"), "{warnings:?}");
     // Where the others were mapped otherwise, it is the one that fits.
     let (names, _) = names_of([0x4000, 0x1000, 0x3000]);
     assert_eq!(names, [None, Some("last_one".to_owned()), None]);

@@ -233,7 +233,7 @@ fn clocks(survey: &Survey, to: &mut Findings) {
         to.add(Note, None, None, text);
     }
     if wall_clock {
-        let text = "timestamps are wall-clock time; perf record -k mono has CLOCK_MONOTONIC".into();
+        let text = "timestamps are wall-clock time; pjit record takes CLOCK_MONOTONIC".into();
         to.add(Warning, None, None, text);
     }
     to.found(Warning, times.backwards, None, |n| {

@@ -57,7 +57,7 @@ pub use places::SearchPaths;
 pub(crate) use places::{CACHE, Place, path_of};
 pub(crate) use programs::{
     DebugOf, DebugPlace, Proof, VDSO, below_debug_root, debug_origin, own_vdso, place_of_build,
-    split_package,
+    program_to_run, split_package,
 };
 pub use scripts::ScriptPlaces;
 pub(crate) use scripts::{is_source_map_name, map_of_module};

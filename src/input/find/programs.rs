@@ -178,6 +178,11 @@ fn beside(door: &Door, name: &OsStr) -> Place {
     door.with_path(door.path().with_file_name(name)).into()
 }
 
+/// A program of this machine that the user has run, or what it takes.
+pub(crate) fn program_to_run(path: &Path) -> Door {
+    Door::named(path)
+}
+
 /// The vdso of this process, which no file holds.
 pub(crate) fn own_vdso() -> Door {
     Door::system("[vdso]")

@@ -439,7 +439,7 @@ pub(super) fn said_of(trouble: FileTrouble) -> &'static str {
             "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
         }
         FileTrouble::Ambiguous => {
-            "has a path that several files had while it was recorded: not annotated; perf record --buildid-mmap tells them apart"
+            "has a path that several files had while it was recorded: not annotated; pjit record tells them apart"
         }
         FileTrouble::NotElf => "is no ELF file: what lies in it is not known",
         FileTrouble::Pe => "is no ELF file, but of Windows' format (.NET)",

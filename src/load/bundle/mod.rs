@@ -67,6 +67,17 @@ pub struct Item {
     pub role: Role,
 }
 
+/// Where a program that was mapped by this path goes below the folder of its recording: a name of plain parts that does not lead out of
+/// it. `None` if nothing is left of it.
+#[must_use]
+pub fn place_of_program(path: &Path) -> Option<PathBuf> {
+    place::inside(&Use {
+        place: path.to_owned(),
+        origin: Origin::Memory(Vec::new()),
+        role: Role::Program,
+    })
+}
+
 /// Plans a bundle after a run with this ledger.
 #[must_use]
 pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wanted: Wanted) -> Plan {

@@ -28,10 +28,10 @@ pub(super) fn dump_size(sizes: &DumpSizes) -> Option<u64> {
 /// How to record stacks that were cut: the one way that helps most of them. Go keeps frame pointers always, and goroutines
 /// whose stacks are cut are as a rule deep.
 pub(super) fn for_short_stacks(sizes: &DumpSizes, is_go: bool) -> String {
-    const NO_LIMIT: &str = "perf record --call-graph fp";
+    const NO_LIMIT: &str = "pjit record -g";
     let helps_most = sizes.known == 0 || sizes.beyond * 2 <= sizes.known;
     match dump_size(sizes).filter(|_| helps_most) {
-        Some(size) => format!("perf record --call-graph dwarf,{size}"),
+        Some(size) => format!("pjit record --call-graph dwarf,{size}"),
         None if is_go => NO_LIMIT.to_owned(),
         None => format!(
             "{NO_LIMIT}, with everything built by -fno-omit-frame-pointer, has no such limit"
@@ -193,11 +193,11 @@ fn python_version(rest: &str) -> Option<&str> {
 /// A larger buffer, or less to put into it.
 pub(super) fn for_loss(frequency: Option<u64>) -> [String; 2] {
     let less = match frequency {
-        Some(hertz) => format!("perf record -F {}", (hertz / 4).max(1)),
-        None => "perf record -c with a larger period".to_owned(),
+        Some(hertz) => format!("pjit record -F {}", (hertz / 4).max(1)),
+        None => "pjit record -c with a larger period".to_owned(),
     };
     [
-        "perf record -m 16M (as root, or after sysctl kernel.perf_event_mlock_kb=65536)".to_owned(),
+        "pjit record -m 16M (as root, or after sysctl kernel.perf_event_mlock_kb=65536)".to_owned(),
         format!("{less}, and no larger --call-graph dwarf,SIZE than needed"),
     ]
 }

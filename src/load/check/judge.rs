@@ -157,7 +157,7 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "{share} of the samples lie in files that the recording has no build ID of; they are used as they are now: {}",
             names(&evidence.unchecked, evidence)
         );
-        let fix = "perf record --buildid-mmap, or without -B and --no-buildid, and let it end";
+        let fix = "pjit record, which notes them as files are mapped; or perf record without -B and --no-buildid, and let it end";
         out.push(finding(Level::Note, "recording.build-ids", text).fixed_by([fix]));
     }
 }
@@ -178,7 +178,7 @@ fn samples(
     } else if samples == 0 && lost == 0 {
         out.push(
             finding(Level::Fail, "samples", "none").fixed_by([
-                "record longer, or another event: perf record -e cpu-clock where there are no hardware counters",
+                "record longer, or another event: pjit record -e cpu-clock where there are no hardware counters",
             ]),
         );
     }
@@ -219,7 +219,7 @@ fn samples(
             percent(loss.guests, all),
             loss.guests
         );
-        let fix = "record in the guest, or the host alone: perf record -e cycles:H";
+        let fix = "record in the guest, or the host alone: pjit record -e cycles:H";
         out.push(finding(Level::Warn, "samples.guests", text).fixed_by([fix]));
     }
     if loss.throttled > 0 {
@@ -230,7 +230,7 @@ fn samples(
             loss.throttled
         );
         let fixes = [
-            "perf record -F with a lower frequency",
+            "pjit record -F with a lower frequency",
             "sysctl kernel.perf_cpu_time_max_percent=0",
         ];
         out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
@@ -266,7 +266,7 @@ fn by_event(evidence: &Evidence) -> String {
 /// have few are worth a note.
 fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: &mut Vec<Finding>) {
     let is_few = |samples: u64| samples > 0 && samples < limits.min_samples;
-    let fix = "record longer, or perf record -F with a higher frequency";
+    let fix = "record longer, or pjit record -F with a higher frequency";
     let text = |samples: u64, name: Option<&str>| match name {
         Some(name) if evidence.events.len() > 1 => {
             format!("{samples} samples of {name} are too few to tell shares")
@@ -332,7 +332,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
         };
         out.push(
             finding(level, "stacks", "none were recorded: flat views only")
-                .fixed_by(["perf record --call-graph dwarf"]),
+                .fixed_by(["pjit record"]),
         );
         return None;
     }
@@ -352,14 +352,14 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
                 format!(
                     "from the processor's record of calls (LBR): {reach}; what it does not keep is missing in them"
                 ),
-                "perf record --call-graph dwarf, or --call-graph fp with everything built by -fno-omit-frame-pointer",
+                "pjit record, or its -g with everything built by -fno-omit-frame-pointer",
             )
         } else {
             (
                 format!(
                     "found by frame pointers: {reach}; functions built without are missing in them"
                 ),
-                "perf record --call-graph dwarf, or build everything with -fno-omit-frame-pointer",
+                "pjit record without -g, or build everything with -fno-omit-frame-pointer",
             )
         };
         let row = finding(level, "stacks", text).fixed_by([fix]);
@@ -418,8 +418,9 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         let text = format!(
             "{share:.2}% lack the caller of their innermost function, which has no frame of its own; [caller missing] stands there"
         );
-        let row = finding(level, "stacks.caller-missing", text)
-            .fixed_by(["perf record --call-graph dwarf, or build everything with -mno-omit-leaf-frame-pointer too"]);
+        let row = finding(level, "stacks.caller-missing", text).fixed_by([
+            "pjit record without -g, or build everything with -mno-omit-leaf-frame-pointer too",
+        ]);
         parts.push(row.without_advice_below(Level::Warn));
     }
     let share = percent(samples(StackEnd::BranchesFull), recorded);
@@ -433,9 +434,8 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         } else {
             Level::Note
         };
-        let row = finding(level, "stacks.calls-kept", text).fixed_by([
-            "perf record --call-graph dwarf, or --call-graph fp with everything built by -fno-omit-frame-pointer",
-        ]);
+        let row = finding(level, "stacks.calls-kept", text)
+            .fixed_by(["pjit record, or its -g with everything built by -fno-omit-frame-pointer"]);
         parts.push(row.without_advice_below(Level::Warn));
     }
     parts
@@ -554,7 +554,7 @@ fn part_of_stacks(
             "stacks.registers",
             front + &why_not_walked(evidence),
         )
-        .fixed_by(["perf record --call-graph fp"]),
+        .fixed_by(["pjit record -g"]),
         StackEnd::TooDeep => finding(helpless, "stacks.too-deep", front + "have too many frames"),
         StackEnd::NotRecorded
         | StackEnd::Complete
@@ -677,7 +677,7 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "symbols.ambiguous-file",
             "in files whose paths several files had while it was recorded: ",
         )
-        .fixed_by(["perf record --buildid-mmap tells them apart"]),
+        .fixed_by(["pjit record tells them apart, by their build IDs"]),
         Reason::NotElf => row(
             "symbols.not-elf",
             "in files that are there but are no ELF files, and so have no names: ",
@@ -728,7 +728,7 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             )
             .fixed_by([LET_IT_END]),
             None => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
-                "lost records or perf record --no-… options hide mappings: perf record -m 16M",
+                "lost records or perf record --no-… options hide mappings: pjit record -m 16M",
             ]),
         },
         Reason::Other => row("symbols.other", "in other places: "),
@@ -798,7 +798,9 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
     }
     let told = evidence.untold.first().map(|name| programs::told_by(name));
     match told.unwrap_or_default() {
-        Told::By(switch) => return vec![format!("have the runtime tell: {switch}")],
+        Told::By(switch) => {
+            return vec![format!("have the runtime tell: pjit record, or {switch}")];
+        }
         Told::Never(name) => {
             return vec![format!(
                 "{name} has no switch that tells of its code; what it compiles stays without names"
@@ -810,7 +812,7 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
         .filter_map(|runtime| runtime.record)
         .collect();
     vec![
-        format!("have the runtime tell: {}", ways.join(", ")),
+        format!("have the runtime tell: pjit record, or {}", ways.join(", ")),
         "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved"
             .to_owned(),
     ]
@@ -838,7 +840,7 @@ fn clock(evidence: &Evidence, out: &mut Vec<Finding>) {
     };
     let row = finding(level, "clock", text);
     out.push(if level > Level::Ok {
-        row.fixed_by(["perf record -k mono"])
+        row.fixed_by(["pjit record, which takes the clock of dumps (-k mono)"])
     } else {
         row
     });

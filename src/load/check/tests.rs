@@ -170,16 +170,13 @@ fn dump_sizes_are_rounded_and_bounded() {
     assert_eq!(dump_size(&sizes(10, 10, 0, 65_528)), None);
     // One way, that which helps most of them.
     let fix = |sizes, is_go| for_short_stacks(&sizes, is_go);
-    let large = "perf record --call-graph dwarf,18432";
+    let large = "pjit record --call-graph dwarf,18432";
     assert_eq!(fix(sizes(10, 0, 17_800, 8192), false), large);
     assert_eq!(fix(sizes(10, 3, 17_800, 8192), true), large);
     let beyond = fix(sizes(10, 9, 17_800, 8192), false);
-    assert!(beyond.starts_with("perf record --call-graph fp, with everything"));
+    assert!(beyond.starts_with("pjit record -g, with everything"));
     // Go keeps frame pointers without being told to.
-    assert_eq!(
-        fix(sizes(10, 9, 17_800, 8192), true),
-        "perf record --call-graph fp"
-    );
+    assert_eq!(fix(sizes(10, 9, 17_800, 8192), true), "pjit record -g");
 }
 
 #[test]
@@ -359,7 +356,7 @@ fn samples_where_nothing_was_mapped_and_dumps_that_were_cut_are_told_together() 
         let found = found.expect("a finding");
         format!("{} {}", found.text, found.fixes.join(" "))
     };
-    assert!(unmapped(&evidence).contains("perf record -m"));
+    assert!(unmapped(&evidence).contains("pjit record -m"));
     evidence.dumps = vec![Dump {
         name: "jit-7.dump".to_owned(),
         cut: Some(100),
@@ -367,7 +364,7 @@ fn samples_where_nothing_was_mapped_and_dumps_that_were_cut_are_told_together() 
     }];
     let text = unmapped(&evidence);
     assert!(
-        text.contains("jit-7.dump was cut") && !text.contains("perf record -m"),
+        text.contains("jit-7.dump was cut") && !text.contains("pjit record -m"),
         "{text}"
     );
 }

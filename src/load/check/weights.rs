@@ -96,7 +96,7 @@ impl Weights {
                 _ => Level::Ok,
             };
             let text = format!("{there} events of probes, {lost} lost ({share:.2}%)");
-            let fix = "perf record -m 64M, and stacks of 1024 bytes: --call-graph dwarf,1024";
+            let fix = "pjit record -m 64M, and stacks of 1024 bytes: --call-graph dwarf,1024";
             say(
                 level,
                 "weights.lost",
@@ -113,9 +113,9 @@ impl Weights {
             };
             let fix = match (level > Level::Ok, pairs.harms) {
                 (true, true) => {
-                    "record all functions that allocate, and free, from the program's start (scripts/record-allocations --live)"
+                    "record all functions that allocate, and free, from the program's start (pjit record --live)"
                 }
-                (true, false) => "scripts/record-offcpu",
+                (true, false) => "pjit record --offcpu",
                 (false, _) => "",
             };
             let text = format!("{} ({share:.2}% unpaired)", pairs.text);
@@ -138,7 +138,7 @@ impl Weights {
                 Level::Note,
                 "weights.sampling",
                 text,
-                "perf record -c N --no-period",
+                "pjit record -c N --perf=--no-period",
             );
         }
         if self.lacks_switches {
@@ -147,7 +147,7 @@ impl Weights {
                 Level::Note,
                 "weights.switches",
                 text.to_owned(),
-                "perf record --switch-events, or -a (scripts/record-offcpu)",
+                "pjit record --offcpu",
             );
         }
     }

@@ -68,18 +68,34 @@ fn switches() -> impl Iterator<Item = &'static Switch> {
     Producer::all().flat_map(|runtime| runtime.switches)
 }
 
-/// What is added to variables that `given` has or has not. `without`: runtimes, or `all`, that are left alone; `folder`: that of
-/// the recording, absolute.
+/// What the user wants of runtimes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Runtimes, or `all`, that are left alone.
+    pub without: Vec<String>,
+    /// An agent for JVMs, by an absolute path.
+    pub java_agent: Option<PathBuf>,
+}
+
+impl Choice {
+    /// Whether a runtime is left alone.
+    #[must_use]
+    pub fn is_off(&self, word: &str) -> bool {
+        self.without.iter().any(|off| off == word || off == "all")
+    }
+}
+
+/// What is added to variables that `given` has or has not. `folder`: that of the recording, absolute.
 #[must_use]
 pub fn plan(
     given: &BTreeMap<OsString, OsString>,
-    without: &[String],
+    choice: &Choice,
     facts: &Facts,
     folder: &Path,
 ) -> Environment {
     let mut environment = Environment::default();
     let mut lost: BTreeMap<Lost, Vec<&str>> = BTreeMap::new();
-    let is_off = |word: &str| without.iter().any(|off| off == word || off == "all");
+    let is_off = |word: &str| choice.is_off(word);
     for switch in switches().filter(|switch| !is_off(switch.word)) {
         let lands = match switch.lands {
             Lands::Here if !facts.here_is_writable => Some(Lost::Here),
@@ -99,7 +115,17 @@ pub fn plan(
             }
             continue;
         }
-        add(switch, given, folder, &mut environment);
+        let agent = choice.java_agent.as_deref();
+        let agent = agent.filter(|_| switch.word == AGENT_OF);
+        add(switch, given, folder, agent, &mut environment);
+        let has_place = given.contains_key(OsStr::new(AGENT_WRITES));
+        if agent.is_some() && !has_place {
+            environment.variables.push(Variable {
+                name: AGENT_WRITES,
+                value: folder.into(),
+                added: folder.display().to_string(),
+            });
+        }
     }
     for (place, mut words) in lost {
         words.dedup();
@@ -116,6 +142,11 @@ pub fn plan(
     environment
 }
 
+/// Whose agent there is.
+const AGENT_OF: &str = "java";
+/// Below which folder it writes its dumps, else below that of the user.
+const AGENT_WRITES: &str = "JITDUMPDIR";
+
 /// Where a dump cannot be written.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Lost {
@@ -128,11 +159,16 @@ fn add(
     switch: &Switch,
     given: &BTreeMap<OsString, OsString>,
     folder: &Path,
+    agent: Option<&Path>,
     environment: &mut Environment,
 ) {
     let old = given.get(OsStr::new(switch.variable));
     let made = match switch.adds {
-        Adds::Words { words, between } => merged(old.map(OsString::as_os_str), words, between),
+        Adds::Words { words, between } => {
+            let agent = agent.map(|path| format!("-agentpath:{}", path.display()));
+            let words: Vec<&str> = words.iter().copied().chain(agent.as_deref()).collect();
+            merged(old.map(OsString::as_os_str), &words, between)
+        }
         Adds::Value(value, answers) => {
             let is_answered = answers
                 .iter()
@@ -249,13 +285,19 @@ mod tests {
         }
     }
 
+    fn choice(without: &[&str]) -> Choice {
+        Choice {
+            without: without.iter().map(|&word| word.to_owned()).collect(),
+            java_agent: None,
+        }
+    }
+
     fn of(given: &[(&str, &str)], without: &[&str]) -> Environment {
         let given = given
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
-        let without: Vec<String> = without.iter().map(|&word| word.to_owned()).collect();
-        plan(&given, &without, &facts(), Path::new("/out"))
+        plan(&given, &choice(without), &facts(), Path::new("/out"))
     }
 
     fn value(environment: &Environment, name: &str) -> Option<String> {
@@ -368,7 +410,7 @@ mod tests {
         use std::os::unix::ffi::OsStringExt;
         let old = OsString::from_vec(b"--title=\xff".to_vec());
         let given = [("NODE_OPTIONS".into(), old)].into();
-        let made = plan(&given, &[], &facts(), Path::new("/out"));
+        let made = plan(&given, &Choice::default(), &facts(), Path::new("/out"));
         let node = made
             .variables
             .iter()
@@ -389,13 +431,47 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_comes_behind_the_switches_of_its_runtime() {
+        let choice = Choice {
+            java_agent: Some("/opt/agent.so".into()),
+            ..Choice::default()
+        };
+        let given = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
+            plan(&pairs.collect(), &choice, &facts(), Path::new("/out"))
+        };
+        let made = given(&[]);
+        let java = value(&made, "JAVA_TOOL_OPTIONS").expect("set");
+        assert!(
+            java.ends_with("FramePointer -agentpath:/opt/agent.so"),
+            "{java}"
+        );
+        assert_eq!(value(&made, "JITDUMPDIR").as_deref(), Some("/out"));
+        // Where somebody has said where, and that it is loaded.
+        let made = given(&[
+            ("JITDUMPDIR", "/d"),
+            ("JAVA_TOOL_OPTIONS", "-agentpath:/opt/agent.so"),
+        ]);
+        assert_eq!(value(&made, "JITDUMPDIR"), None);
+        let java = value(&made, "JAVA_TOOL_OPTIONS").expect("set");
+        assert_eq!(java.matches("agentpath").count(), 1, "{java}");
+    }
+
+    #[test]
     fn no_switch_whose_dump_is_lost() {
         let facts = Facts {
             here_is_writable: false,
             erlang_tells: None,
             ..facts()
         };
-        let made = plan(&BTreeMap::new(), &[], &facts, Path::new("/out"));
+        let made = plan(
+            &BTreeMap::new(),
+            &Choice::default(),
+            &facts,
+            Path::new("/out"),
+        );
         assert_eq!(value(&made, "NODE_OPTIONS"), None);
         assert_eq!(value(&made, "ERL_ZFLAGS"), None);
         assert!(value(&made, "JAVA_TOOL_OPTIONS").is_some());

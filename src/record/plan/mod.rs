@@ -6,6 +6,7 @@
 pub mod command;
 pub mod environment;
 pub mod options;
+pub mod probes;
 pub mod trouble;
 pub mod typed;
 

@@ -1,5 +1,6 @@
 //! Options of `perf record`: what is asked for, and what is asked for where nothing is said.
 
+use super::probes::{Alloc, Probes};
 use super::{Facts, Target};
 
 /// The largest copy of a stack that the kernel makes.
@@ -18,6 +19,11 @@ pub const LEAST_RING: u64 = 128 << 10;
 const SWITCHES: &str = "sched:sched_switch";
 /// Switches are many, and stacks in the kernel are not copied.
 const STACK_OF_SWITCHES: u32 = 4096;
+/// Calls of an allocator come in bursts, and callers are near.
+const RING_OF_CALLS: u64 = 64 << 20;
+const STACK_OF_CALLS: u32 = 2048;
+/// What rates are made of; apart, each with a period of its own.
+const COUNTERS: [&str; 2] = ["cycles/period=1000003/", "instructions/period=1000003/"];
 /// Samples a second.
 pub const FREQUENCY: u64 = 999;
 
@@ -53,6 +59,8 @@ pub struct Options {
     pub build_ids: bool,
     /// Without the kernel.
     pub user_only: bool,
+    /// Probes on an allocator.
+    pub probes: Option<Probes>,
     /// Any other options, in the user's words.
     pub more: Vec<String>,
 }
@@ -74,6 +82,10 @@ pub struct Asked {
     pub uncompressed: bool,
     /// `--offcpu`: every switch of a thread, and a clock.
     pub off_cpu: bool,
+    /// `--alloc`: calls of an allocator.
+    pub alloc: Option<Alloc>,
+    /// `--metrics`: counters of the processor, each sampled by itself.
+    pub metrics: bool,
     /// `--perf`
     pub more: Vec<String>,
 }
@@ -82,7 +94,12 @@ impl Options {
     /// What is recorded where nothing else is asked for, as far as settings let it.
     #[must_use]
     pub fn of(asked: &Asked, target: &Target, facts: &Facts) -> Self {
-        let ring = asked.ring.unwrap_or_else(|| largest_ring(facts));
+        let wanted = if asked.alloc.is_some() {
+            RING_OF_CALLS
+        } else {
+            RING
+        };
+        let ring = asked.ring.unwrap_or_else(|| largest_ring(wanted, facts));
         let is_machine = *target == Target::Machine;
         let stack = if is_machine || facts.cpus > MANY_CPUS {
             STACK_OF_MANY
@@ -102,14 +119,25 @@ impl Options {
             events.extend([SWITCHES.to_owned(), format!("cpu-clock/freq={hertz}/")]);
             more.insert(0, "--switch-events".to_owned());
         }
+        if asked.metrics {
+            events.extend(COUNTERS.map(str::to_owned));
+        }
+        if asked.metrics || asked.alloc.is_some() {
+            // Each event has its period, and a probe is recorded each time.
+            frequency = None;
+        }
         Self {
             events,
             frequency,
             period: asked.period,
-            call_graph: asked.call_graph.clone().unwrap_or(if asked.off_cpu {
-                CallGraph::Dwarf(STACK_OF_SWITCHES)
-            } else {
-                default
+            call_graph: asked.call_graph.clone().unwrap_or({
+                if asked.off_cpu {
+                    CallGraph::Dwarf(STACK_OF_SWITCHES)
+                } else if asked.alloc.is_some() {
+                    CallGraph::Dwarf(STACK_OF_CALLS)
+                } else {
+                    default
+                }
             }),
             ring,
             is_ring_given: asked.ring.is_some(),
@@ -117,6 +145,7 @@ impl Options {
             compressed: !asked.uncompressed,
             build_ids: true,
             user_only: false,
+            probes: None,
             more,
         }
     }
@@ -124,7 +153,30 @@ impl Options {
     /// Whether there are tracepoints among the events, which take more rights.
     #[must_use]
     pub fn has_tracepoints(&self) -> bool {
-        self.events.iter().any(|event| event.starts_with(SWITCHES))
+        let has_switches = self.events.iter().any(|event| event.starts_with(SWITCHES));
+        has_switches || self.probes.is_some()
+    }
+
+    /// Whether counters of the processor are among them, which nothing replaces.
+    #[must_use]
+    pub fn has_counters(&self) -> bool {
+        COUNTERS
+            .iter()
+            .all(|&counter| self.events.iter().any(|event| event == counter))
+    }
+
+    /// The same with probes on an allocator.
+    #[must_use]
+    pub fn with_probes(self, probes: Probes, asked: &Asked) -> Self {
+        let call_graph = match &asked.call_graph {
+            None if probes.frame_pointers => CallGraph::Other("fp".to_owned()),
+            _ => self.call_graph,
+        };
+        Self {
+            call_graph,
+            probes: Some(probes),
+            ..self
+        }
     }
 
     /// The words, without the file and the target.
@@ -141,6 +193,9 @@ impl Options {
         for event in self.shown_events() {
             option("-e", event);
         }
+        let probes = self.probes.iter().flat_map(Probes::words);
+        words.extend(probes);
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         if self.clock {
             option("-k", "mono".to_owned());
         }
@@ -176,6 +231,7 @@ impl Options {
     #[must_use]
     pub fn with_less_ring(&self) -> Option<Self> {
         let ring = match self.ring {
+            ring if ring > RING => RING,
             ring if ring > 512 << 10 => 512 << 10,
             ring if ring > LEAST_RING => LEAST_RING,
             _ => return None,
@@ -219,18 +275,18 @@ fn stack_for(wanted: u32, ring: u64) -> u32 {
 }
 
 /// The largest ring that this user may have; a power of two.
-fn largest_ring(facts: &Facts) -> u64 {
+fn largest_ring(wanted: u64, facts: &Facts) -> u64 {
     /// The kernel counts the page in front of the ring, too.
     const FRONT: u64 = 4096;
     let is_free = facts.is_root || facts.paranoid.is_some_and(|paranoid| paranoid < 0);
     let (Some(kilobytes), Some(memlock), false) = (facts.mlock_kb, facts.memlock, is_free) else {
-        return RING;
+        return wanted;
     };
     let most = (kilobytes << 10)
         .saturating_add(memlock / facts.cpus.max(1))
         .saturating_sub(FRONT);
     let fits = most.checked_ilog2().map_or(0, |log| 1u64 << log);
-    fits.clamp(LEAST_RING, RING)
+    fits.clamp(LEAST_RING, wanted)
 }
 
 /// Bytes as perf takes them.

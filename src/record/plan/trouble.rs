@@ -112,6 +112,12 @@ pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Ne
             ["-o DIR on another disk"],
         ));
     }
+    if options.has_counters() && (has("is not supported") || has("not supported by")) {
+        return Next::Ends(Trouble::new(
+            "there are no hardware counters here for cycles and instructions, as in most virtual machines",
+            ["pjit record -- COMMAND samples the processors' time instead"],
+        ));
+    }
     let is_unknown = has("event syntax error") || has("unsupported tracepoint");
     if options.has_tracepoints() && is_unknown && !facts.is_root {
         return Next::Ends(switches_forbidden());

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Target;
 use super::environment::Environment;
 use super::options::Options;
+use super::probes::Probes;
 
 /// Lines for a shell that record the same, as far as perf does it alone; `stop_watch` ends a recording of what runs already.
 #[must_use]
@@ -33,6 +34,9 @@ pub fn lines(
             quoted(&variable.value)
         ));
     }
+    const LIST: &str = "/sys/kernel/tracing/uprobe_events";
+    let probes = options.probes.iter().flat_map(Probes::lines);
+    lines.extend(probes.map(|probe| format!("echo {} >>{LIST}", quoted(OsStr::new(&probe)))));
     let mut words = vec!["perf".to_owned(), "record".to_owned()];
     words.extend(options.words().iter().map(|word| quoted(OsStr::new(word))));
     words.push("-o".to_owned());
@@ -54,6 +58,11 @@ pub fn lines(
         words.extend(command.iter().map(|word| quoted(word)));
     }
     lines.push(words.join(" "));
+    if let Some(probes) = &options.probes {
+        let names = probes.all.iter().map(|probe| &probe.name);
+        let group = &probes.group;
+        lines.extend(names.map(|name| format!("echo -:{group}/{name} >>{LIST}")));
+    }
     lines
 }
 
@@ -99,7 +108,11 @@ mod tests {
             .filter(|word| !["node", "php"].contains(word))
             .map(str::to_owned)
             .collect();
-        let environment = environment::plan(&BTreeMap::new(), &without, &facts, folder);
+        let choice = environment::Choice {
+            without,
+            java_agent: None,
+        };
+        let environment = environment::plan(&BTreeMap::new(), &choice, &facts, folder);
         let options = Options::of(&Asked::default(), &target, &facts);
         assert_eq!(
             lines(&environment, &options, &target, folder, &[]),

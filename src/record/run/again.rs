@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::folder::STORY;
 use super::{Failure, Request};
 use crate::record::plan::Target;
+use crate::record::plan::environment::Choice;
 use crate::record::plan::options::{Asked, CallGraph};
+use crate::record::plan::probes::Alloc;
 use crate::record::plan::trouble::Trouble;
 
 /// What was asked for, and the folder in which it was.
@@ -78,9 +80,19 @@ fn request(story: &Value) -> Option<Request> {
             ring: asked["ring"].as_u64(),
             uncompressed: asked["uncompressed"] == true,
             off_cpu: asked["off_cpu"] == true,
+            alloc: asked["alloc"].as_object().map(|alloc| Alloc {
+                live: alloc.get("live").is_some_and(|live| *live == true),
+                least: alloc.get("min").and_then(Value::as_u64),
+                library: alloc.get("lib").and_then(Value::as_str).map(PathBuf::from),
+            }),
+            metrics: asked["metrics"] == true,
             more: texts(&asked["perf"]),
         },
-        without: texts(&asked["no_switch"]),
+        files: asked["files"] == true,
+        choice: Choice {
+            without: texts(&asked["no_switch"]),
+            java_agent: asked["java_agent"].as_str().map(PathBuf::from),
+        },
         folder: None,
     })
 }
@@ -95,7 +107,10 @@ mod tests {
     fn what_was_recorded_is_read_again() {
         let story = json!({
             "command": ["java", "A"],
-            "asked": { "call_graph": "dwarf,8192", "frequency": 499, "no_switch": ["php"] },
+            "asked": {
+                "call_graph": "dwarf,8192", "frequency": 499, "no_switch": ["php"],
+                "alloc": { "live": true, "min": 100, "lib": null },
+            },
         });
         let request = request(&story).expect("a command");
         assert_eq!(
@@ -104,7 +119,9 @@ mod tests {
         );
         assert_eq!(request.asked.call_graph, Some(CallGraph::Dwarf(8192)));
         assert_eq!(request.asked.frequency, Some(499));
-        assert_eq!(request.without, ["php"]);
+        assert_eq!(request.choice.without, ["php"]);
+        let alloc = request.asked.alloc.expect("allocations");
+        assert_eq!((alloc.live, alloc.least), (true, Some(100)));
         assert!(super::request(&json!({"command": 7})).is_none());
         assert!(super::request(&json!([])).is_none());
     }

@@ -109,6 +109,11 @@ impl Gate {
     }
 }
 
+/// The status that a shell has for what a signal ended.
+pub(super) fn status_of_signal(signal: i32) -> u8 {
+    u8::try_from((128 + signal) & 0xff).unwrap_or(1)
+}
+
 /// The status that a shell has for it.
 pub(super) fn status_of(ended: ExitStatus) -> u8 {
     let code = ended

@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use super::{Failure, Moved, Request};
-use crate::find::{KALLSYMS_PACKED, running_kallsyms};
+use crate::find::{CACHE, KALLSYMS_PACKED, running_kallsyms};
 use crate::input::local_time;
 use crate::record::plan::environment::{self, Environment, Made};
 use crate::record::plan::options::{CallGraph, Options};
@@ -35,6 +35,8 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Whether it was not there before.
     is_new: bool,
+    /// What perf says, once this folder is ours.
+    log: Option<File>,
 }
 
 /// Where a recording of this will lie, absolute.
@@ -141,7 +143,30 @@ impl Folder {
             _ => Ok(Self {
                 path: path.to_owned(),
                 is_new,
+                log: None,
             }),
+        }
+    }
+
+    /// Whether it was not there before.
+    pub(super) const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Makes sure that nobody else records into it: the file for what perf says is ours alone.
+    pub(super) fn claim(&mut self) -> Result<(), Failure> {
+        match new_file(&self.path.join(LOG)) {
+            Ok(log) => {
+                self.log = Some(log);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Failure::of(Trouble::new(
+                    format!("somebody records into {} already", self.path.display()),
+                    ["-o DIR names another folder"],
+                )))
+            }
+            Err(error) => Err(Failure::new(format!("{}: {error}", self.path.display()))),
         }
     }
 
@@ -160,9 +185,10 @@ impl Folder {
         free_space(&self.path).is_some_and(|free| free < LEAST)
     }
 
-    /// A file for what perf says.
+    /// The file for what perf says.
     pub(super) fn log(&self) -> io::Result<File> {
-        new_file(&self.path.join(LOG))
+        let log = self.log.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        log.try_clone()
     }
 
     /// What it said, on one line.
@@ -209,6 +235,23 @@ impl Folder {
         }
     }
 
+    /// Removes the folders that an agent made in here for its dumps, which are elsewhere now.
+    pub(super) fn forget_places(&self) {
+        let mut emptied = vec![self.path.join(CACHE)];
+        let mut at = 0;
+        while let Some(folder) = emptied.get(at) {
+            let inside = fs::read_dir(folder).into_iter().flatten().flatten();
+            let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            let folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+            emptied.extend(folders);
+            at += 1;
+        }
+        for folder in emptied.iter().rev() {
+            // What is not empty stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
     /// Writes down how it was recorded.
     pub(super) fn tell(&self, story: &Story<'_>) -> io::Result<()> {
         let text = serde_json::to_string_pretty(&in_json(story))?;
@@ -229,9 +272,13 @@ impl Folder {
             return;
         };
         let group = number("SUDO_GID");
-        let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let files = inside.map(|entry| entry.path());
-        for path in files.chain([self.path.clone()]) {
+        let mut todo = vec![self.path.clone()];
+        while let Some(path) = todo.pop() {
+            // No links: all of this was made here.
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+                todo.extend(inside.map(|entry| entry.path()));
+            }
             let _ = lchown(path, Some(user), group);
         }
     }
@@ -310,11 +357,19 @@ fn in_json(story: &Story<'_>) -> Value {
             "ring": asked.ring,
             "uncompressed": asked.uncompressed,
             "off_cpu": asked.off_cpu,
+            "metrics": asked.metrics,
+            "alloc": asked.alloc.as_ref().map(|alloc| json!({
+                "live": alloc.live,
+                "min": alloc.least,
+                "lib": alloc.library.as_ref().map(|library| library.to_string_lossy()),
+            })),
             "load": request.load,
             "perf": asked.more,
             "duration": request.duration.map(|duration| duration.as_secs_f64()),
             "until_exit": request.until_exit,
-            "no_switch": request.without,
+            "files": request.files,
+            "no_switch": request.choice.without,
+            "java_agent": request.choice.java_agent.as_ref().map(|agent| agent.to_string_lossy()),
         },
         "frequency": options.frequency,
         "call_graph": call_graph(&options.call_graph),

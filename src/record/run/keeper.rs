@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, open, openat};
 
+use super::programs::Programs;
 use crate::find::{perf_map_name, seen_by, temporary_dump, temporary_folder};
+use crate::record::plan::Target;
 
 /// Descriptors that are held at most.
 const MOST: usize = 400;
@@ -26,6 +28,8 @@ const MOST: usize = 400;
 struct Foreign {
     /// Its number inside.
     inner: u32,
+    /// Whether it has other file systems.
+    is_elsewhere: bool,
     /// Its folders, those that were seen last at the end.
     folders: Vec<Arc<OwnedFd>>,
     seen: Vec<(u64, u64)>,
@@ -35,34 +39,51 @@ struct Foreign {
 struct Held {
     processes: BTreeMap<u32, Foreign>,
     folders: HashMap<(u64, u64), Arc<OwnedFd>>,
+    programs: Programs,
 }
 
 /// A thread that looks.
 pub(super) struct Keeper {
     held: Arc<Mutex<Held>>,
+    /// Processes whose programs are held, with those below them.
+    roots: Vec<u32>,
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 /// What was held.
 #[derive(Debug, Default)]
-pub(super) struct Kept(BTreeMap<u32, Foreign>);
+pub(super) struct Kept {
+    processes: BTreeMap<u32, Foreign>,
+    programs: Programs,
+}
 
 impl Keeper {
-    /// Begins to look.
-    pub(super) fn start() -> Self {
+    /// Begins to look, of this machine's processes at those that are recorded.
+    pub(super) fn start(target: &Target) -> Self {
         const EVERY: Duration = Duration::from_millis(100);
         let held = Arc::new(Mutex::new(Held::default()));
         let (stop, stopped) = channel::<()>();
         let shared = Arc::clone(&held);
         let own = namespaces(Path::new("/proc/self"));
+        let roots = match target {
+            Target::Command(_) => vec![std::process::id()],
+            Target::Processes(pids) => pids.clone(),
+            Target::Machine => Vec::new(),
+        };
+        let watched = roots.clone();
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                look(&mut held, own.as_ref());
+                look(&mut held, own.as_ref(), &watched);
             }
         });
-        Self { held, stop, thread }
+        Self {
+            held,
+            roots,
+            stop,
+            thread,
+        }
     }
 
     /// Looks once more, and ends.
@@ -71,8 +92,12 @@ impl Keeper {
         // It cannot have panicked, and nothing is lost if it has.
         let _ = self.thread.join();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        look(&mut held, namespaces(Path::new("/proc/self")).as_ref());
-        Kept(std::mem::take(&mut held.processes))
+        let own = namespaces(Path::new("/proc/self"));
+        look(&mut held, own.as_ref(), &self.roots);
+        Kept {
+            processes: std::mem::take(&mut held.processes),
+            programs: std::mem::take(&mut held.programs),
+        }
     }
 }
 
@@ -83,7 +108,10 @@ fn namespaces(process: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// Opens folders of processes in other namespaces that were not open yet.
-fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>) {
+fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>, roots: &[u32]) {
+    for pid in with_children(roots) {
+        held.programs.look(pid, false);
+    }
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.parse::<u32>().ok());
@@ -98,7 +126,34 @@ fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>) {
         for place in [process.join("cwd"), seen_by(&process, temporary_folder())] {
             keep(held, pid, &process, &place);
         }
+        if own.is_some_and(|(mounts, _)| *mounts != theirs.0) {
+            held.programs.look(pid, true);
+            if let Some(foreign) = held.processes.get_mut(&pid) {
+                foreign.is_elsewhere = true;
+            }
+        }
     }
+}
+
+/// Processes and all that they started, as far as those are not orphans.
+fn with_children(roots: &[u32]) -> Vec<u32> {
+    const MOST: usize = 1000;
+    let mut all = roots.to_vec();
+    let mut next = 0;
+    while let Some(pid) = all.get(next).filter(|_| all.len() < MOST) {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+        let tasks = tasks.into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children: Vec<u32> = lists
+            .flat_map(|list| {
+                let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+                pids.collect::<Vec<u32>>()
+            })
+            .collect();
+        all.extend(children);
+        next += 1;
+    }
+    all
 }
 
 fn keep(held: &mut Held, pid: u32, process: &Path, place: &Path) {
@@ -143,25 +198,37 @@ pub(super) fn inner_pid(process: &Path) -> Option<u32> {
 impl Kept {
     /// Whether a process was of another namespace.
     pub(super) fn has(&self, pid: u32) -> bool {
-        self.0.contains_key(&pid)
+        self.processes.contains_key(&pid)
+    }
+
+    /// Whether it saw other files by the same paths.
+    pub(super) fn is_elsewhere(&self, pid: u32) -> bool {
+        self.processes
+            .get(&pid)
+            .is_some_and(|process| process.is_elsewhere)
+    }
+
+    /// Programs that were held.
+    pub(super) const fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// The files that a process may have left in its folders, under its number inside: the map, the dump, and a dump of that name.
     pub(super) fn map(&self, pid: u32) -> Option<File> {
-        let inner = self.0.get(&pid)?.inner;
+        let inner = self.processes.get(&pid)?.inner;
         self.file(pid, Path::new(&perf_map_name(inner)))
     }
 
     /// The same for its dump.
     pub(super) fn dump(&self, pid: u32) -> Option<File> {
-        let inner = self.0.get(&pid)?.inner;
+        let inner = self.processes.get(&pid)?.inner;
         let dump = temporary_dump(inner);
         self.file(pid, Path::new(dump.file_name()?))
     }
 
     /// A regular file of this name, which is no path.
     pub(super) fn file(&self, pid: u32, name: &Path) -> Option<File> {
-        let foreign = self.0.get(&pid)?;
+        let foreign = self.processes.get(&pid)?;
         if name.components().count() != 1 || name.file_name().is_none() {
             return None;
         }

@@ -4,7 +4,9 @@
 //! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
 
 mod again;
+mod allocator;
 mod command;
+mod copies;
 mod folder;
 mod gather;
 mod harvest;
@@ -12,31 +14,35 @@ mod keeper;
 mod machine;
 mod perf;
 mod preflight;
+mod programs;
 mod signals;
+mod tracing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL};
 
-use super::plan::environment::{self, Environment};
+use super::plan::environment::{self, Choice, Environment};
 use super::plan::options::{Asked, Options};
 use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
 use crate::load::Whereabouts;
 pub use again::again;
-use command::{Gate, status_of};
+use command::{Gate, status_of, status_of_signal};
 use folder::Folder;
 pub use folder::fresh as fresh_folder;
 pub use gather::Moved;
 use keeper::Keeper;
 use perf::Perf;
 use signals::Arriving;
+use tracing::Added;
 
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
@@ -56,8 +62,10 @@ pub struct Request {
     pub load: Option<String>,
     /// Options of perf.
     pub asked: Asked,
-    /// Runtimes that get no switch.
-    pub without: Vec<String>,
+    /// Whether all programs that were met are copied.
+    pub files: bool,
+    /// What becomes of runtimes.
+    pub choice: Choice,
     /// The folder, if it was named.
     pub folder: Option<PathBuf>,
 }
@@ -102,8 +110,12 @@ pub struct Prepared {
     pub environment: Environment,
     /// Where it will lie.
     pub folder: PathBuf,
+    /// Whether that is the user's word, or within what is.
+    is_placed: bool,
     /// What cannot be had.
     pub notes: Vec<Note>,
+    /// Probes, until the last run is over.
+    probes: Option<Rc<Added>>,
 }
 
 /// What was recorded.
@@ -174,31 +186,58 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
     let mut request = request;
     if let Target::Command(command) = &request.target {
         runnable(command)?;
-        request.target = Target::Command(words::with_switch(command, &request.without));
+        request.target = Target::Command(words::with_switch(command, &request.choice.without));
     }
     runnable_if_any(&request.stop_watch)?;
+    if let Some(agent) = &request.choice.java_agent {
+        // A JVM ends where it cannot load it.
+        let agent = facts.here.join(agent);
+        if !agent.is_file() {
+            return Err(Failure::new(format!("{}: no such file", agent.display())));
+        }
+        request.choice.java_agent = Some(agent);
+    }
     let perf = match perf_program() {
         Ok(perf) => perf,
         Err(_) if dry => "perf".into(),
         Err(failure) => return Err(failure),
     };
     let folder = folder::path(request.folder.as_deref(), &request.target, &facts)?;
-    let wanted = Options::of(&request.asked, &request.target, &facts);
+    let mut wanted = Options::of(&request.asked, &request.target, &facts);
+    let mut probes = None;
+    let mut told = None;
+    if let Some(alloc) = &request.asked.alloc {
+        let graph = request.asked.call_graph.as_ref();
+        if !dry {
+            tracing::list()?;
+        }
+        let found = allocator::probes(&request.target, alloc, graph, &tracing::group())?;
+        told = Some(Note::new(format!(
+            "probes on {} of {}",
+            found.functions(),
+            found.file.display()
+        )));
+        if !dry {
+            probes = Some(Rc::new(Added::add(&found)?));
+        }
+        wanted = wanted.with_probes(found, &request.asked);
+    }
     let (options, mut notes) = if dry {
         let notes = trouble::of_settings(&wanted, &facts);
         (wanted, notes)
     } else {
         tried(&perf, wanted, &request.target, &facts)?
     };
-    let mut environment = Environment::default();
+    notes.extend(told);
+    let mut environment = planned(&request, &facts, &folder);
+    notes.append(&mut environment.notes);
     if let Target::Command(command) = &request.target {
-        let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        environment = environment::plan(&given, &request.without, &facts, &folder);
-        notes.append(&mut environment.notes);
         notes.extend(words::notes(command));
     }
     notes.extend(folder::little_space(&folder));
+    let is_placed = request.folder.is_some();
     Ok(Prepared {
+        is_placed,
         request,
         perf,
         facts,
@@ -206,7 +245,17 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         environment,
         folder,
         notes,
+        probes,
     })
+}
+
+/// What the environment of a command gets.
+fn planned(request: &Request, facts: &Facts, folder: &Path) -> Environment {
+    if !matches!(request.target, Target::Command(_)) {
+        return Environment::default();
+    }
+    let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    environment::plan(&given, &request.choice, facts, folder)
 }
 
 /// Asks that there is such a program.
@@ -239,10 +288,22 @@ fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When perf does not start after all; nothing is left of it then, and the command was not started.
-pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
+pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
+    let interrupted = prepared
+        .probes
+        .as_ref()
+        .and_then(|added| added.interrupted());
+    if let Some(signal) = interrupted {
+        return Err(Failure {
+            status: status_of_signal(signal),
+            ..Failure::new("ended before the command was started")
+        });
+    }
     let began = SystemTime::now();
-    let mut folder = Folder::make(&prepared.folder)?;
-    let keeper = Keeper::start();
+    let mut folder = prepared.take_folder()?;
+    // Where that fails, what lies in it is somebody else's, and stays.
+    folder.claim()?;
+    let keeper = Keeper::start(&prepared.request.target);
     let outcome = folder
         .add_files(&prepared.environment.files)
         .map_err(|error| Failure::new(format!("{}: {error}", prepared.folder.display())))
@@ -251,6 +312,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     let ended = match outcome {
         Ok(ended) => ended,
         Err(failure) => {
+            folder.remove_files(&prepared.environment.files);
             folder.remove();
             return Err(failure);
         }
@@ -271,6 +333,21 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
+    let found = &gathered.whereabouts;
+    let (copied, told) = copies::keep_fleeting(
+        folder.path(),
+        &found.programs,
+        &found.samples,
+        &request.target,
+        &kept,
+    );
+    gathered.moved.extend(copied);
+    notes.extend(told);
+    if request.files {
+        let (copied, told) = copies::keep_all(folder.path());
+        gathered.moved.extend(copied);
+        notes.extend(told);
+    }
     let story = folder::Story {
         request: &request,
         options: &options,
@@ -281,6 +358,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
         moved: &gathered.moved,
     };
     let told = folder.tell(&story);
+    folder.forget_places();
     folder.finish(ended.log_is_of_use);
     if let Err(error) = told {
         notes.push(Note::new(format!("record.json: {error}")));
@@ -309,6 +387,7 @@ pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
             folder.display()
         )));
     }
+    tracing::remove_of_the_dead();
     // The recording is the first file that was made.
     let began = meta
         .created()
@@ -478,15 +557,15 @@ impl<'l> Load<'l> {
     }
 }
 
-/// What comes from the thread that attaches perf: the recording under way, and with which options.
-type Attached = std::sync::mpsc::Receiver<Option<(Perf, Options)>>;
+/// perf that records, and with which options.
+type Begun = (Perf, Options);
 
 /// Has a thread attach perf to the command that waits at the gate, and let it go.
 fn attach(
     prepared: &Prepared,
     folder: &Folder,
     mut gate: Gate,
-) -> Result<(Sender<()>, Attached), Failure> {
+) -> Result<(Sender<()>, Receiver<Option<Begun>>), Failure> {
     let log = folder
         .log()
         .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
@@ -638,30 +717,45 @@ impl Prepared {
     #[must_use]
     pub fn run_in(&self, target: Target, folder: &Path) -> Self {
         let folder = self.folder.join(folder);
-        let mut environment = Environment::default();
-        if matches!(target, Target::Command(_)) {
-            let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-            environment = environment::plan(&given, &self.request.without, &self.facts, &folder);
-        }
+        let request = Request {
+            target,
+            ..self.request.clone()
+        };
+        let mut environment = planned(&request, &self.facts, &folder);
         environment.notes.clear();
         Self {
-            request: Request {
-                target,
-                ..self.request.clone()
-            },
+            request,
             environment,
             folder,
+            is_placed: true,
             notes: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// Makes the folder: a new one, unless the user named it. Who makes it first has it.
+    fn take_folder(&mut self) -> Result<Folder, Failure> {
+        const TRIES: usize = 100;
+        for _ in 0..TRIES {
+            let folder = Folder::make(&self.folder)?;
+            if folder.is_new() || self.is_placed {
+                return Ok(folder);
+            }
+            self.folder = folder::fresh(&self.facts.here, &self.request.target.label());
+            self.environment = planned(&self.request, &self.facts, &self.folder);
+        }
+        Err(Failure::new(format!(
+            "{}: others take each name",
+            self.folder.display()
+        )))
     }
 
     /// Makes the folder and those in it.
     ///
     /// # Errors
     /// When that cannot be done.
-    pub fn make_folders(&self, inside: &[&str]) -> Result<(), Failure> {
-        Folder::make(&self.folder)?;
+    pub fn make_folders(&mut self, inside: &[&str]) -> Result<(), Failure> {
+        self.take_folder()?;
         for name in inside {
             Folder::make(&self.folder.join(name))?;
         }

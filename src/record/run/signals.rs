@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 /// Signals as they come.
+#[derive(Debug)]
 pub(super) struct Arriving {
     /// Their numbers.
     pub(super) numbers: Receiver<i32>,

@@ -216,19 +216,18 @@ fn check(
     let text = &options.text;
     let known = || probes.iter().flatten();
     if !known().any(|probe| probe.kind.allocates() && !probe.is_return) {
-        let text = format!("--weight {text}: no event allocates (scripts/record-allocations)");
+        let text = format!("--weight {text}: no event allocates (pjit record --alloc)");
         return Err(WeighError(text));
     }
     let has_returns = known().any(|probe| probe.kind.allocates() && probe.is_return);
     let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
     if is_of_blocks && !known().any(|probe| !probe.kind.allocates()) {
-        let text =
-            format!("--weight {text}: frees were not recorded (scripts/record-allocations --live)");
+        let text = format!("--weight {text}: frees were not recorded (pjit record --live)");
         return Err(WeighError(text));
     }
     if is_of_blocks && !has_returns {
         let text = format!(
-            "--weight {text}: returns of allocators were not recorded (scripts/record-allocations --live)"
+            "--weight {text}: returns of allocators were not recorded (pjit record --live)"
         );
         return Err(WeighError(text));
     }
@@ -285,7 +284,7 @@ fn check_loss(
     }
     source.diag.warn(format!(
         "--weight {text}: {lost} of {} events were lost ({percent:.1} %): what they allocated is missing \
-         (perf record -m 64M, smaller stacks)",
+         (pjit record -m 64M, smaller stacks)",
         lost.saturating_add(there)
     ));
     Ok(())

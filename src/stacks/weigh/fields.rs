@@ -43,7 +43,7 @@ pub(super) fn faults(source: Source<'_, '_>, samples: &mut Samples) -> Result<We
         .find(|chosen| chosen.contains(&true))
         .ok_or_else(|| {
             let text = "--weight faults: neither page-faults nor exceptions:page_fault_* \
-                        (perf record -e page-faults -c 1 -d -g)";
+                        (pjit record -g -e page-faults -c 1 --perf=-d)";
             WeighError(text.to_owned())
         })?;
     let chosen = apart(source, chosen, |event| event.attr.config);

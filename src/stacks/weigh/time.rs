@@ -99,7 +99,7 @@ pub(super) fn oncpu(
         &mut labels,
     ) else {
         let text = "--weight oncpu: neither a clock event nor switches were recorded \
-                    (perf record --switch-events)";
+                    (pjit record --perf=--switch-events)";
         return Err(WeighError(text.to_owned()));
     };
     let line = on_cpu_line(&running, source.session, samples);
@@ -127,7 +127,7 @@ pub(super) fn wall(
     let recording = source.recording;
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
     if !is_switch.contains(&true) {
-        let text = "--weight wall: no sched:sched_switch (scripts/record-offcpu)";
+        let text = "--weight wall: no sched:sched_switch (pjit record --offcpu)";
         return Err(WeighError(text.to_owned()));
     }
     let lives = paired(source, samples, &is_switch);
@@ -142,7 +142,7 @@ pub(super) fn wall(
         &mut labels,
     ) else {
         let text = "--weight wall: neither a clock event nor switches were recorded \
-                    (perf record --switch-events)";
+                    (pjit record --perf=--switch-events)";
         return Err(WeighError(text.to_owned()));
     };
     let chosen: Vec<Interval> = lives
@@ -234,7 +234,7 @@ fn from_bpf(
     let chosen = which(recording, is_offcpu_time);
     if !chosen.contains(&true) {
         return Err(WeighError(format!(
-            "--weight {text}: neither sched:sched_switch nor offcpu-time (scripts/record-offcpu)"
+            "--weight {text}: neither sched:sched_switch nor offcpu-time (pjit record --offcpu)"
         )));
     }
     if waits != Waits::OffCpu {

@@ -79,9 +79,7 @@ pub enum ReportError {
     )]
     NoChainsForParent,
     /// Latency and parallelism need to know who ran.
-    #[error(
-        "{0} needs to know which threads ran: record with perf record --switch-events, or --latency from perf 6.14 on"
-    )]
+    #[error("{0} needs to know which threads ran: record with pjit record --perf=--switch-events")]
     NoSwitches(&'static str),
     /// A metric needs events that are not there.
 

@@ -90,7 +90,16 @@ fn commands(path: &Path) -> Vec<Shown> {
 /// A verb alone is a name in a sentence; these do something without more words.
 fn is_name(code: &str) -> bool {
     let more = code.split_whitespace().skip(1);
-    let needs_more = ["diff", "gate", "record", "--offcpu"];
+    let needs_more = [
+        "diff",
+        "gate",
+        "record",
+        "--offcpu",
+        "--alloc",
+        "--live",
+        "--metrics",
+        "--files",
+    ];
     more.clone().all(|word| needs_more.contains(&word))
 }
 

@@ -17,6 +17,7 @@ mod tree;
 use better::{Contest, Facts};
 use collector::Collector;
 pub use namesakes::Namesake;
+pub use raw::{Function, functions};
 pub(crate) use raw::{NamedSymbol, RawTable, named_symbols};
 use raw::{RawSymbol, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, is_mapping_symbol};
 

@@ -1,5 +1,6 @@
 //! Symbol tables as they lie in ELF files, and what objdump makes of them.
 
+use crate::address::{FileOffset, Svma};
 use crate::dso::elf::{Bytes, ElfFile, SHT_DYNSYM, SHT_SYMTAB, string_at};
 
 /// An ELF symbol table with its strings.
@@ -205,6 +206,56 @@ pub(crate) fn named_symbols<'a>(
                 rank,
             })
         })
+}
+
+/// A function that is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function<'a> {
+    /// Its name, without a version.
+    pub name: &'a [u8],
+    /// Where it begins in the file.
+    pub offset: FileOffset,
+    /// Its bytes, as the symbol says.
+    pub size: u64,
+    /// Whether others may take it for theirs.
+    pub is_global: bool,
+}
+
+/// The functions that both symbol tables of a file name, for who puts probes on them. Modules that wasmtime compiled have no segments:
+/// their symbols count from the section that they are in.
+pub fn functions<'a>(elf: &ElfFile<'a>) -> Vec<Function<'a>> {
+    let tables = [(".symtab", SHT_SYMTAB), (".dynsym", SHT_DYNSYM)];
+    let tables = tables.map(|(name, kind)| RawTable::of(elf, name, kind));
+    let mut found = Vec::new();
+    for table in tables.into_iter().flatten() {
+        for symbol in table.iter() {
+            if symbol.kind() != STT_FUNC || symbol.section == 0 {
+                continue;
+            }
+            let of_section = || {
+                let section = elf.section_headers().get(usize::from(symbol.section))?;
+                let in_section = symbol.value.checked_sub(section.addr)?;
+                in_section.checked_add(section.offset).map(FileOffset)
+            };
+            let offset = if elf.segments().is_empty() {
+                of_section()
+            } else {
+                elf.file_offset_of(Svma(symbol.value))
+            };
+            let name = table.name(symbol);
+            let version = name.iter().position(|&b| b == b'@');
+            let name = &name[..version.unwrap_or(name.len())];
+            if let (Some(offset), false) = (offset, name.is_empty()) {
+                found.push(Function {
+                    name,
+                    offset,
+                    size: symbol.size,
+                    is_global: matches!(symbol.binding(), STB_GLOBAL | STB_WEAK),
+                });
+            }
+        }
+    }
+    found
 }
 
 /// `$x`, `$d`, `$x.foo`: marks of the ARM ABI between code and data.
