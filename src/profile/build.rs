@@ -44,14 +44,21 @@ pub fn settle_calls(collected: &mut Collected, session: &Session<'_>) {
         let behind = pc.address.wrapping_add(1);
         let begins = symbols.find(behind).filter(|found| found.start == behind);
         let is_recorded = begins.is_some_and(|symbol| {
-            pc.mode != CpuMode::User
-                || is_trampoline(symbol.name)
-                || symbols.find(pc.address).is_none()
+            if pc.mode == CpuMode::User {
+                is_trampoline(symbol.name)
+            } else {
+                !is_padding(symbol.name)
+            }
         });
         if is_recorded {
             pc.take_as_recorded();
         }
     }
+}
+
+/// Whether the kernel's build names so what stands in front of a function and never runs.
+fn is_padding(name: &[u8]) -> bool {
+    name.starts_with(b"__pfx_") || name.starts_with(b"__cfi_")
 }
 
 /// Whether handlers of signals return to it.
