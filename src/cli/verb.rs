@@ -89,7 +89,9 @@ pub(super) fn require_function(
     function: &str,
     is_recording_named: bool,
 ) -> anyhow::Result<()> {
-    if is_recording_named || !is_recording_at(Path::new(function)) {
+    // A dot is an expression for all functions.
+    let is_word = function.contains(char::is_alphanumeric);
+    if is_recording_named || !is_word || !is_recording_at(Path::new(function)) {
         return Ok(());
     }
     Err(wrong_usage(format!(

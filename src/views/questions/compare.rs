@@ -97,6 +97,8 @@ pub struct Row {
     pub sides: (bool, bool),
     /// Whether both sides have the function, with samples or without.
     pub is_matched: bool,
+    /// Whether it may be another row, as more functions of its name were met than its object has.
+    pub is_unclear: bool,
     /// Whether the identity is that of the base, as the new side has no samples of the function.
     pub is_of_base: bool,
     /// A function that may be the same one by another name.
@@ -404,19 +406,9 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
-    let pairs = pairs(olds, news);
-    let alone =
-        |is: fn(&Pair) -> Option<usize>, side: &[&Identity]| -> BTreeSet<(String, String)> {
-            let alone = pairs.iter().filter_map(is).map(|at| side[at]);
-            let native = alone.filter(|of| of.name.file.is_empty() && of.name.line == 0);
-            native
-                .map(|of| (of.object.clone(), of.name.name.clone()))
-                .collect()
-        };
-    let gone = alone(|pair| pair.base.filter(|_| pair.new.is_none()), olds);
-    let come = alone(|pair| pair.new.filter(|_| pair.base.is_none()), news);
-    // Files tell names. Where either side has one of a name that the other may call otherwise, that is no evidence.
-    let unclear: BTreeSet<&(String, String)> = gone.intersection(&come).collect();
+    let mut pairs = pairs(olds, news);
+    reunite(&mut pairs, (olds, base), (news, new));
+    let unclear = unclear(&pairs, olds, news);
     for &Pair {
         base: old,
         new: newer,
@@ -446,8 +438,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
             continue;
         };
-        let is_unclear = !unclear.is_empty()
-            && unclear.contains(&(identity.object.clone(), identity.name.name.clone()));
+        let is_unclear = unclear.contains(&(identity.object.as_str(), identity.name.name.as_str()));
         let knows =
             |runs: &[&Run]| !is_unclear && runs.iter().any(|run| run.known.contains(&identity));
         let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
@@ -466,6 +457,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             verdict: None,
             sides,
             is_matched,
+            is_unclear: is_unclear && !is_matched,
             is_of_base: newer.is_none(),
             renamed: None,
             is_own,
@@ -725,6 +717,68 @@ fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
         }
     }
     partners
+}
+
+/// Pairs what is left of one name where each side has one function of it: with other parameters, as the other side's files know
+/// neither with its own.
+fn reunite(
+    pairs: &mut Vec<Pair>,
+    (olds, base): (&[&Identity], &[&Run]),
+    (news, new): (&[&Identity], &[&Run]),
+) {
+    let mut of_name: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (at, pair) in pairs.iter().enumerate() {
+        let one = pair.base.map(|at| olds[at]).or(pair.new.map(|at| news[at]));
+        let native = one.filter(|one| one.name.file.is_empty() && one.name.line == 0);
+        if let Some(one) = native {
+            let key = (one.object.as_str(), one.name.name.as_str());
+            of_name.entry(key).or_default().push(at);
+        }
+    }
+    let knows = |runs: &[&Run], one: &Identity| runs.iter().any(|run| run.known.contains(one));
+    let mut united = Vec::new();
+    for group in of_name.into_values() {
+        let [one, other] = group[..] else { continue };
+        let of = |at: usize| (pairs[at].base, pairs[at].new);
+        let ((Some(old), None), (None, Some(newer))) = (of(one), of(other)) else {
+            continue;
+        };
+        let parameters = |one: &Identity| one.beside.parameters.is_some();
+        let are_told = parameters(olds[old]) && parameters(news[newer]);
+        if are_told && !knows(new, olds[old]) && !knows(base, news[newer]) {
+            united.push((one, other));
+        }
+    }
+    for (one, other) in &united {
+        pairs[*one].new = pairs[*other].new;
+    }
+    let gone: BTreeSet<usize> = united.into_iter().map(|(_, other)| other).collect();
+    let mut at = 0..;
+    pairs.retain(|_| !at.next().is_some_and(|at| gone.contains(&at)));
+}
+
+/// Objects and names of which there are more functions than each side's object has: some are one that is told otherwise there,
+/// as of a file that was renamed, or without debug information. That the other side's files know the name is no evidence for them.
+fn unclear<'i>(
+    pairs: &[Pair],
+    olds: &[&'i Identity],
+    news: &[&'i Identity],
+) -> BTreeSet<(&'i str, &'i str)> {
+    let mut count: BTreeMap<_, (u32, u32)> = BTreeMap::new();
+    for pair in pairs {
+        let sides = [pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])];
+        let of = |one: &Identity| Some(one.beside.place.as_ref()?.of).filter(|of| *of > 0);
+        let placed = sides.into_iter().flatten();
+        let placed: Vec<_> = placed.filter_map(|one| Some((one, of(one)?))).collect();
+        if let [(one, _), ..] = placed[..] {
+            let key = (one.object.as_str(), one.name.name.as_str());
+            let (met, most) = count.entry(key).or_default();
+            *met += 1;
+            *most = placed.iter().map(|(_, of)| *of).fold(*most, u32::max);
+        }
+    }
+    let unclear = count.into_iter().filter(|(_, (met, most))| met > most);
+    unclear.map(|(key, _)| key).collect()
 }
 
 /// The same function, whatever line it is in.

@@ -49,6 +49,8 @@ pub struct Beside {
     pub parameters: Option<Box<str>>,
     /// Where it is defined, where that is known and its name does not tell it.
     pub place: Option<Box<Place>>,
+    /// The build of the file, where nothing but the order in it tells the function from others of its name.
+    pub build: Option<BuildId>,
 }
 
 /// What stands where a function has no name.
@@ -249,11 +251,14 @@ impl Functions {
                 .then(|| (symbol.parameters.clone(), symbol.place.clone()))
         });
         let (parameters, place) = beside.unwrap_or_default();
+        let is_by_order = place.as_ref().is_some_and(|place| place.nth > 0);
+        let build = known.file.filter(|_| is_by_order);
         Identity {
             beside: Beside {
                 path: path.unwrap_or_default(),
                 parameters,
                 place,
+                build: build.and_then(|file| profile[file].build_id),
             },
             ..function.identity.clone()
         }
@@ -607,6 +612,7 @@ impl<'p> Mark<'p> {
             path,
             parameters,
             place,
+            build: _,
         } = &identity.beside;
         Self {
             file: (!path.is_empty()).then_some(path),

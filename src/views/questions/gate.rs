@@ -382,7 +382,12 @@ impl Judge<'_> {
             let amounts = self.amounts(row.means);
             if row.verdict == Some(Verdict::New) {
                 let new = self.grown_from_nothing(row.means.1);
-                lines.push(fail(format!("{short} {new}, limit +{limit}%"), None));
+                lines.push(if row.is_unclear {
+                    let text = format!("{short} {new}{NAMESAKES}");
+                    line(Grade::Undecided, name.clone(), text, None, limit)
+                } else {
+                    fail(format!("{short} {new}, limit +{limit}%"), None)
+                });
                 continue;
             }
             let is_large = row.means.1 >= LARGE * total;
@@ -457,6 +462,10 @@ impl Judge<'_> {
                     .as_ref()
                     .map_or(String::new(), |i| format!("; renamed? {}", i.label));
                 let short = &row.called.label;
+                if row.is_unclear {
+                    let text = format!("{short} {share:.1}%{NAMESAKES}");
+                    return line(Grade::Undecided, name.clone(), text, Some(share), limit);
+                }
                 let text = format!("{short} {share:.1}%, limit {limit}%{amount}{renamed}");
                 line(Grade::Fail, name.clone(), text, Some(share), limit)
             })
@@ -471,6 +480,8 @@ impl Judge<'_> {
 
 /// Probability of a growth by chance from which it counts.
 const ONE_SIDED: f64 = 0.025;
+/// What stands behind a function that may be one of those that the base alone has.
+const NAMESAKES: &str = "; nothing tells which of its name it is in the base";
 /// What stands behind a growth that nobody can judge.
 const FEW: &str = "; fewer than 3 runs of each cannot tell";
 

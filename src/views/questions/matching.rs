@@ -11,6 +11,7 @@
 //!   else by how far the function near them has moved; then functions without a name, by their column and by how far the function
 //!   above them has moved.
 //! * A function of native code that is the only one of its name on both sides, and in its files, is the same wherever it is defined.
+//! * Functions of one name that only their order in the object tells apart are the same in one build of it, and in no other.
 //! * What is left has no partner: it is shown as gone and as new, never added to another function of its name.
 //!
 //! Nothing goes by what a function does. Lines alone do not tell: forty lines more at the top of a file may put a function where
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::functions::Identity;
+use crate::build_id::BuildId;
 use crate::runtimes::names::ANONYMOUS;
 use crate::runtimes::tails::{SameFile, same_files};
 
@@ -68,6 +70,8 @@ struct Spot<'i> {
     column: u32,
     /// How many these are.
     of: u32,
+    /// The build in which its order counts.
+    build: Option<BuildId>,
     /// Whether its name tells no place.
     is_native: bool,
     /// Whether others of its object may have its name.
@@ -148,6 +152,7 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
             of: place
                 .filter(|place| place.nth > 0)
                 .map_or(0, |place| place.of),
+            build: beside.build,
             is_native,
             is_shared: place.is_some_and(|place| place.of > 1),
         }
@@ -208,7 +213,7 @@ impl<'i> Matcher<'i> {
     /// Functions of which no line is known are the same by their names.
     fn without_lines(&mut self) {
         let lineless = |(_, spot): &(usize, &Spot<'i>)| spot.line == 0;
-        let key = |spot: &Spot<'i>| (spot.group, spot.column, spot.of);
+        let key = |spot: &Spot<'i>| (spot.group, spot.column, spot.of, spot.build);
         let new = self.new.iter().enumerate().filter(lineless);
         let known: FxHashMap<_, usize> = new.map(|(at, spot)| (key(spot), at)).collect();
         for (at, spot) in self.base.iter().enumerate().filter(lineless) {
