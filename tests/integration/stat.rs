@@ -267,13 +267,19 @@ fn sums_over_samples_are_estimates_unless_all_were_recorded() {
         "-m",
         "4M",
     ];
-    if lab
-        .record("r.data", &options, &["./grp", "300", "10", "50"])
-        .is_none()
-    {
-        return;
+    // What a busy machine lost is estimated, too: once of three times nothing is.
+    let mut text = String::new();
+    for _ in 0..3 {
+        let command = ["./grp", "300", "10", "50"];
+        if lab.record("r.data", &options, &command).is_none() {
+            return;
+        }
+        text = lab.show(&["stat"], "r.data");
+        let line = text.lines().find(|line| line.contains("page-faults"));
+        if line.is_some_and(|line| !line.trim_start().starts_with('~')) {
+            break;
+        }
     }
-    let text = lab.show(&["stat"], "r.data");
     assert!(text.contains(" Sampled counts for '"), "{text}");
     let count = |name: &str| {
         let line = text.lines().skip(2).find(|line| line.contains(name));
