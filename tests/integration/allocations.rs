@@ -273,7 +273,7 @@ fn without_rights_allocations_are_refused() {
         let done = Command::new("setpriv")
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
             .arg(&binary)
-            .args(["record", preset, "--", "true"])
+            .args(["record", preset, "--", "/bin/true"])
             .current_dir(folder.path())
             .output();
         let Ok(done) = done else {

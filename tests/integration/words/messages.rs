@@ -83,7 +83,6 @@ export samples/node -o x.foo
 export samples/node samples/wasm -o x.pb.gz
 export samples/node -o x.pb.gz --labels foo
 bundle -o - -
-bundle samples/nosuch -o -
 jitdump
 jitdump README.md
 guide nonsense
