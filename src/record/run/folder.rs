@@ -46,6 +46,13 @@ pub(super) fn path(
     facts: &Facts,
 ) -> Result<PathBuf, Failure> {
     let path = match named {
+        // Elsewhere that is a stream, and a folder of that name would hide standard input from other commands.
+        Some(path) if path == Path::new("-") => {
+            return Err(Failure::of(Trouble::new(
+                "record writes a folder, and none to standard output",
+                ["-o DIR"],
+            )));
+        }
         Some(path) => facts.here.join(path),
         None => fresh(&facts.here, &target.label()),
     };
