@@ -120,7 +120,7 @@ impl<'r> Reading<'r> {
             let can_be_read = can_be_read_again(&path);
             load.source = load::Source::File(path);
             if can_be_read && load::names(&load, &mut missing).is_ok() {
-                run.known = missing.known();
+                run.known = Some(missing.known());
             }
         }
     }

@@ -439,8 +439,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             continue;
         };
         let is_unclear = unclear.contains(&(identity.object.as_str(), identity.name.name.as_str()));
-        let knows =
-            |runs: &[&Run]| !is_unclear && runs.iter().any(|run| run.known.contains(&identity));
+        let knows = |runs: &[&Run]| !is_unclear && is_known(runs, &identity) == Some(true);
         let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
         let means = (mean_of(&in_base), mean_of(&in_new));
         all[0] += means.0;
@@ -719,8 +718,15 @@ fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
     partners
 }
 
-/// Pairs what is left of one name where each side has one function of it: with other parameters, as the other side's files know
-/// neither with its own.
+/// Whether files of some runs know a function; nothing if nobody has looked.
+fn is_known(runs: &[&Run], one: &Identity) -> Option<bool> {
+    let mut looked = runs.iter().filter_map(|run| run.known.as_ref());
+    let first = looked.next()?;
+    Some(first.contains(one) || looked.any(|known| known.contains(one)))
+}
+
+/// Pairs what is left of one name where each side has one function of it: with other parameters, and the files of neither side know
+/// the other's.
 fn reunite(
     pairs: &mut Vec<Pair>,
     (olds, base): (&[&Identity], &[&Run]),
@@ -735,7 +741,6 @@ fn reunite(
             of_name.entry(key).or_default().push(at);
         }
     }
-    let knows = |runs: &[&Run], one: &Identity| runs.iter().any(|run| run.known.contains(one));
     let mut united = Vec::new();
     for group in of_name.into_values() {
         let [one, other] = group[..] else { continue };
@@ -745,7 +750,8 @@ fn reunite(
         };
         let parameters = |one: &Identity| one.beside.parameters.is_some();
         let are_told = parameters(olds[old]) && parameters(news[newer]);
-        if are_told && !knows(new, olds[old]) && !knows(base, news[newer]) {
+        let known = (is_known(new, olds[old]), is_known(base, news[newer]));
+        if are_told && known == (Some(false), Some(false)) {
             united.push((one, other));
         }
     }
@@ -828,6 +834,32 @@ mod tests {
         }
         run.squares = run.total.samples as f64 * 1e12;
         run
+    }
+
+    /// The only function of its name on both sides is one though its parameters changed, where both files tell that there is no other.
+    #[test]
+    fn other_parameters_are_another_function_where_files_have_both() {
+        let side = |parameters: &str| {
+            let mut run = run(0, &[("parse", 100)]);
+            let (mut identity, part) = run.functions.pop_first().expect("one");
+            identity.beside.parameters = Some(parameters.into());
+            run.functions.insert(identity.clone(), part);
+            (run, identity)
+        };
+        let ((base, old), (new, newer)) = (side("(int)"), side("(long)"));
+        let rows = |of_base: Option<&[Identity]>, of_new: Option<&[Identity]>| {
+            let with = |run: &Run, known: Option<&[Identity]>| Run {
+                known: known.map(|known| known.iter().cloned().collect()),
+                ..run.clone()
+            };
+            let (base, new) = (with(&base, of_base), with(&new, of_new));
+            compare(&[base], &[new], Method::default()).rows.len()
+        };
+        assert_eq!(rows(Some(&[]), Some(&[])), 1);
+        assert_eq!(rows(Some(&[newer]), Some(&[old])), 2);
+        for (of_base, of_new) in [(None, None), (Some(&[][..]), None), (None, Some(&[][..]))] {
+            assert_eq!(rows(of_base, of_new), 2, "nobody has looked");
+        }
     }
 
     fn verdicts(comparison: &Comparison) -> Vec<(String, Option<&'static str>)> {

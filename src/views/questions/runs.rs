@@ -142,8 +142,8 @@ pub struct Run {
     pub squares: f64,
     /// Functions by identity.
     pub functions: BTreeMap<Identity, Part>,
-    /// Functions that have no sample here, only in the other side's runs, but that its files know.
-    pub known: BTreeSet<Identity>,
+    /// Functions that have no sample here, only in the other side's runs, but that its files know; if somebody has looked there.
+    pub known: Option<BTreeSet<Identity>>,
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
     /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
@@ -179,7 +179,10 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
     let callers = run.callers.iter();
     Run {
         functions: functions.map(|(of, part)| (named(of), *part)).collect(),
-        known: run.known.iter().map(named).collect(),
+        known: run
+            .known
+            .as_ref()
+            .map(|known| known.iter().map(named).collect()),
         callers: callers.map(|(of, by)| (named(of), named(by))).collect(),
         facts: run.facts.clone(),
         groups: run.groups.clone(),
