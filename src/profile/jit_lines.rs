@@ -32,7 +32,7 @@ impl<'a> JitLines<'a> {
         wanted.sort_unstable();
         let mut left = Vec::with_capacity(wanted.len());
         for of_code in wanted.chunk_by(|a, b| a.0 == b.0) {
-            let lines = session.jit.code(of_code[0].0).lines();
+            let lines = session.jit.code(of_code[0].0).true_lines();
             left.extend(of_code.iter().filter_map(|&(_, at)| {
                 let line = line_at(&lines, pcs[at].address)?;
                 Some((at, line))

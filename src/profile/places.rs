@@ -464,9 +464,7 @@ impl<'b> PcFramesMaker<'b, '_> {
         }
         let code = self.session.jit.code(id);
         let of_function = self.needs.contains(Needs::FUNCTION_LINES);
-        let known = self.jit_lines.next(pc);
-        let known = known.filter(|_| of_function || code.has_true_lines());
-        let (file, line, column) = match known {
+        let (file, line, column) = match self.jit_lines.next(pc) {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
             None if !of_function || !self.out.names.tells_place[id] => return None,
             None => {
