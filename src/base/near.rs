@@ -38,6 +38,16 @@ pub fn near<'n>(wanted: &str, names: impl Iterator<Item = Candidate<'n>>) -> Vec
     shown.into_iter().map(str::to_owned).collect()
 }
 
+/// The same of words that weigh alike.
+pub fn near_words<'n>(wanted: &str, words: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let candidates = words.map(|word| Candidate {
+        name: word,
+        shown: word,
+        weight: 0,
+    });
+    near(wanted, candidates)
+}
+
 /// How far a name is from the one that was asked for, if it is near: letters that are others, for the name or its last part.
 #[must_use]
 pub fn distance(wanted: &str, name: &str) -> Option<usize> {
@@ -88,13 +98,8 @@ mod tests {
 
     #[test]
     fn near_names_contain_the_word_or_share_half_of_it() {
-        let from = |wanted: &str, names: &[&str]| {
-            let names = names.iter().map(|name| Candidate {
-                name,
-                shown: name,
-                weight: 1,
-            });
-            near(wanted, names)
+        let from = |wanted: &'static str, names: &[&'static str]| {
+            near_words(wanted, names.iter().copied())
         };
         assert_eq!(from("nosuch", &["fputc", "malloc", "crc32_z"]), [""; 0]);
         assert_eq!(from("min-x", &["vmlinux", "min-samples"]), [""; 0]);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, CommandFactory};
 
-use super::help::GROUPS;
+use super::help;
 use super::page::Page;
 use super::terminal::Output;
 use super::topics;
@@ -100,8 +100,7 @@ fn words(verb: &str, arg: &Arg) -> Vec<&'static str> {
         ]),
         ("annotate", Some("disassembler-style")) => Some(vec!["att", "intel"]),
         ("help" | "man", None) if arg.is_positional() => {
-            let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
-            Some(verbs.chain(topics::words()).collect())
+            Some(help::verbs().chain(topics::words()).collect())
         }
         _ => None,
     };

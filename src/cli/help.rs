@@ -22,6 +22,11 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("More", &["guide", "help", "jitdump", "completions", "man"]),
 ];
 
+/// All verbs.
+pub(super) fn verbs() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied())
+}
+
 /// Options that the short pages have in common.
 const COMMON: [&str; 8] = [
     "input", "symfs", "jitdump", "kallsyms", "focus", "pid", "time", "output",

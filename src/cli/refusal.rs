@@ -10,9 +10,9 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::help::{self, GROUPS};
+use super::help;
 use super::page;
-use crate::near::{Candidate, near};
+use crate::near::near_words;
 use crate::output::text::harmless;
 
 /// What happened, and what to type instead.
@@ -84,8 +84,7 @@ fn plain(text: &str) -> String {
 /// The verb that is meant.
 pub(super) fn verb_of(args: &[OsString]) -> Option<&str> {
     let word = args.get(1)?.to_str()?;
-    let mut all = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter());
-    all.any(|verb| *verb == word).then_some(word)
+    help::verbs().any(|verb| verb == word).then_some(word)
 }
 
 /// What to say of a mistake.
@@ -202,12 +201,8 @@ fn unknown_option(program: &str, verb: Option<&str>, option: &str) -> Refusal {
         .filter(|arg| !arg.is_hide_set())
         .filter_map(|arg| arg.get_long().map(str::to_owned))
         .collect();
-    let candidates = longs.iter().map(|name| Candidate {
-        name,
-        shown: name,
-        weight: 0,
-    });
-    let found = near(option.trim_start_matches('-'), candidates);
+    let longs = longs.iter().map(String::as_str);
+    let found = near_words(option.trim_start_matches('-'), longs);
     if found.is_empty() {
         Refusal::with(text, format!("{program} --help"))
     } else {
@@ -220,13 +215,7 @@ fn unknown_verb(word: &str) -> Refusal {
     if Path::new(word).exists() {
         return Refusal::with(text, format!("pjit summary {word}"));
     }
-    let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter());
-    let candidates = verbs.map(|verb| Candidate {
-        name: verb,
-        shown: verb,
-        weight: 0,
-    });
-    match near(word, candidates).first() {
+    match near_words(word, help::verbs()).first() {
         Some(verb) => Refusal::with(text, format!("pjit {verb}")),
         None => Refusal::with(text, "pjit -h"),
     }

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::help::{self, GROUPS};
+use super::help;
 use super::page::Page;
 use super::terminal::Output;
 use super::verb::{Context, Verb, wrong_usage};
-use crate::near::{Candidate, near};
+use crate::near::near_words;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -47,14 +47,7 @@ impl Verb for HelpArgs {
 
 /// Says that there is no such page, and which ones are near.
 pub(super) fn unknown(word: &str) -> String {
-    let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
-    let all = verbs.chain(words());
-    let candidates = all.map(|name| Candidate {
-        name,
-        shown: name,
-        weight: 0,
-    });
-    let found = near(word, candidates);
+    let found = near_words(word, help::verbs().chain(words()));
     let similar = if found.is_empty() {
         String::new()
     } else {

@@ -158,21 +158,31 @@ pub(super) fn find<'t, 'a: 't>(
         .filter_map(|(dso, wanted)| Some((dso, table(dso)?.namesakes(&wanted))))
         .collect();
     let places = expanded_places(functions, are_several);
-    let paths = paths(symbols, functions);
-    for (at, symbol) in symbols
-        .iter_mut_enumerated()
+    let mut found: Vec<(SymbolIndex, Option<Place>)> = symbols
+        .iter_enumerated()
         .filter(|(at, _)| is_wanted[*at])
-    {
-        let raw = functions.raw[at.index()];
-        let of_file = namesakes.get(&symbol.dso);
-        let namesake = of_file.and_then(|of| of.get(&(Namesake::stem(raw), symbol.start)));
-        let mut place = place(functions.declared[at], namesake);
-        if let Some(place) = &mut place
-            && let Some(Some(path)) = paths.get(&(symbol.dso, &place.file))
-        {
-            place.file = (*path).to_owned();
+        .map(|(at, symbol)| {
+            let of_file = namesakes.get(&symbol.dso);
+            let stem = Namesake::stem(functions.raw[at.index()]);
+            let namesake = of_file.and_then(|of| of.get(&(stem, symbol.start)));
+            (at, place(functions.declared[at], namesake))
+        })
+        .collect();
+    let by_table = found
+        .iter_mut()
+        .filter_map(|(at, place)| Some((*at, place.as_mut()?)))
+        .filter(|(at, place)| functions.declared[*at].is_none() && !place.file.is_empty());
+    let mut by_table = by_table.peekable();
+    if by_table.peek().is_some() {
+        let paths = paths(symbols, functions);
+        for (at, place) in by_table {
+            if let Some(Some(path)) = paths.get(&(symbols[at].dso, place.file.as_str())) {
+                place.file = (*path).to_owned();
+            }
         }
-        symbol.place = place.map(Box::new);
+    }
+    for (at, place) in found {
+        symbols[at].place = place.map(Box::new);
     }
     places
 }

@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::programs::code_in_line;
 use super::{Failure, machine};
 use crate::dso::elf::ElfFile;
 use crate::find::program_to_run;
@@ -160,11 +161,8 @@ fn of_processes(pids: &[u32]) -> Result<PathBuf, Failure> {
     })?;
     let program = process.join("exe");
     let mut libraries: Vec<PathBuf> = Vec::new();
-    for line in maps.split(|&b| b == b'\n') {
-        let Some(at) = memchr::memchr(b'/', line) else {
-            continue;
-        };
-        let path = PathBuf::from(OsStr::from_bytes(&line[at..]));
+    for (_, path) in maps.split(|&b| b == b'\n').filter_map(code_in_line) {
+        let path = PathBuf::from(OsStr::from_bytes(path));
         if !libraries.contains(&path) {
             libraries.push(path);
         }

@@ -89,7 +89,7 @@ impl Programs {
 }
 
 /// The range of addresses and the path of a line of `/proc/PID/maps`, if a file's code is there.
-fn code_in_line(line: &[u8]) -> Option<(&str, &[u8])> {
+pub(super) fn code_in_line(line: &[u8]) -> Option<(&str, &[u8])> {
     let at = memchr::memchr(b'/', line)?;
     let front = std::str::from_utf8(&line[..at]).ok()?;
     let mut fields = front.split_ascii_whitespace();

@@ -18,7 +18,7 @@ use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
 use crate::diagnostics::Diagnostics;
 use crate::ids::{Idx, IndexSlice};
-use crate::perfdata::{EventId, Recording};
+use crate::perfdata::{Event, EventId, Recording};
 use crate::run_state::RunState;
 use crate::session::{Filter, Label, SampleRef, Samples, Session};
 use crate::unit::Unit;
@@ -266,12 +266,8 @@ fn paired(source: Source<'_, '_>, samples: &Samples, is_switch: &[bool]) -> Live
     let recording = source.recording;
     let tracepoints = &recording.tracepoints;
     let states: Mutex<FxHashMap<i128, Option<RunState>>> = Mutex::default();
-    let runtimes = which(recording, |event| is_tracepoint(event, RUNTIME));
-    let is_read: Vec<bool> = is_switch
-        .iter()
-        .zip(&runtimes)
-        .map(|(a, b)| *a || *b)
-        .collect();
+    let tells = |event: &Event| is_tracepoint(event, SWITCH) || is_tracepoint(event, RUNTIME);
+    let is_read = which(recording, tells);
     let fields = source.read(samples.all.as_raw_slice(), &is_read, |event, sample| {
         let (id, raw) = (event.attr.config, sample.raw?);
         let number = |name: &str| tracepoints.field(id, name)?.number(raw);

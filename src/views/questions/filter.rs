@@ -133,20 +133,24 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Whether nothing is filtered.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let sets = [
+    /// What is searched for in frames.
+    const fn sets(&self) -> [&Option<Patterns>; 5] {
+        [
             &self.focus,
             &self.ignore,
             &self.hide,
             &self.show,
             &self.show_from,
-        ];
+        ]
+    }
+
+    /// Whether nothing is filtered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
             && self.show_packages.is_none()
             && self.parent.is_none()
-            && sets.iter().all(|set| set.is_none())
+            && self.sets().iter().all(|set| set.is_none())
             && self.tag_focus.is_empty()
             && self.tag_ignore.is_empty()
     }
@@ -173,15 +177,8 @@ impl Filters {
 
     /// Whether a function is told by more than its name.
     fn says_more(&self) -> bool {
-        let sets = [
-            &self.focus,
-            &self.ignore,
-            &self.hide,
-            &self.show,
-            &self.show_from,
-        ];
-        let queries = sets.into_iter().flatten().flat_map(|of| &of.queries);
-        queries.into_iter().any(Query::says_more)
+        let sets = self.sets().into_iter().flatten();
+        sets.flat_map(|of| &of.queries).any(Query::says_more)
     }
 
     /// Whether tags tell what functions are.
