@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::problem::require;
 use super::{AskError, filter, require_samples};
 use crate::diagnostics::Diagnostics;
-use crate::flame::{self, Finding, Findings, Flame, Naming, Paths, Weights};
+use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::ids::index_vec;
 use crate::input::{MAGIC, open_named};
 use crate::load::{self, LoadOptions, Source};
@@ -34,6 +34,9 @@ pub(super) struct Sides<'s> {
     pub(super) absolute: bool,
 }
 
+/// Makes paths of a profile, with its functions told apart or as folded stacks have them.
+pub(super) type PathsOf<'f> = &'f dyn Fn(&Profile, EventId, Option<&Functions>) -> Paths;
+
 /// What the base is.
 enum Before {
     Recordings(Vec<Paths>, Vec<Run>),
@@ -41,11 +44,11 @@ enum Before {
 }
 
 impl Sides<'_> {
-    /// The tree, and what is known of its functions. `of` makes paths of a profile.
+    /// The tree, and what is known of its functions.
     pub(super) fn join(
         &self,
         (profile, event): (&Profile, EventId),
-        of: &dyn Fn(&Profile, EventId, Naming) -> Paths,
+        of: PathsOf<'_>,
         caption: &mut Caption,
         diag: &Diagnostics,
     ) -> Result<(Flame, Findings), AskError> {
@@ -91,7 +94,7 @@ impl Sides<'_> {
         let (mut base, base_runs) = match before {
             Before::Recordings(paths, runs) => (paths, runs),
             Before::Folded(paths) => {
-                let after = of(profile, event, Naming::Folded);
+                let after = of(profile, event, None);
                 let both = flame::join([vec![after], vec![paths]], event, threads);
                 let flame = both.flame;
                 let findings = self.of_folded(&flame);
@@ -229,17 +232,13 @@ fn read_folded(
 }
 
 /// What a recording has: call paths, and what functions weigh.
-fn part(
-    profile: &Profile,
-    event: EventId,
-    of: &dyn Fn(&Profile, EventId, Naming) -> Paths,
-) -> (Paths, Run) {
+fn part(profile: &Profile, event: EventId, of: PathsOf<'_>) -> (Paths, Run) {
     let functions = Functions::of(profile, &OwnRules::default());
     let tally = Tally::of(profile, &functions, event);
     let facts = Facts::of(profile, &tally, None);
     let run = reduce(profile, &functions, &tally, facts, (&[], By::Credited));
-    let mut paths = of(profile, event, Naming::Whole);
-    flame::clean(&mut paths, profile, &functions);
+    let mut paths = of(profile, event, Some(&functions));
+    flame::clean(&mut paths);
     (paths, run)
 }
 

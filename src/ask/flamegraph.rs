@@ -10,7 +10,7 @@ use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, Column, PercentType, Plan, Selection};
 use crate::diagnostics::Diagnostics;
 use crate::flame::{
-    self, Comparison, Findings, Flame, Limit, Look, Naming, Paths, Roots, SeriesId, Shape, Weights,
+    self, Comparison, Findings, Flame, Limit, Look, Names, Naming, Roots, SeriesId, Shape, Weights,
     prune,
 };
 use crate::ids::IndexVec;
@@ -183,8 +183,12 @@ fn flame(
         filters: &request.filters,
         absolute: view.comparison.absolute,
     };
-    let of = |profile: &Profile, event: EventId, naming: Naming| {
-        view.paths(profile, Some(event), naming, threads)
+    let of = |profile: &Profile, event: EventId, functions: Option<&Known>| match functions {
+        Some(functions) => {
+            let options = view.options(Some(event), Naming::Whole, threads);
+            flame::paths_as(profile, &options, Names::Apart(functions))
+        }
+        None => flame::paths(profile, &view.options(Some(event), Naming::Folded, threads)),
     };
     let (flame, findings) = sides.join((profile, event), &of, caption, diag)?;
     for line in &caption.differences {
@@ -214,7 +218,13 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
     let threads = request.load.reading.threads;
     let options = view.options(only, naming, threads);
     let functions = Known::of(profile, &request.own);
-    let labels = (!view.look.tiers).then(|| labels(&functions, false));
+    let labels = (!view.look.tiers).then(|| {
+        let mut labels = labels(&functions, false);
+        if naming == Naming::Folded {
+            flame::shorten(&mut labels);
+        }
+        labels
+    });
     let makes_code = functions.producers.iter().any(|of| of.is_known());
     let look = Look {
         functions: &functions,
@@ -222,7 +232,12 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
         folds_runtime: makes_code && !view.look.with_runtime,
         folds_runs: false,
     };
-    let tree = |look| flame::plant(flame::paths_as(profile, &options, Some(look)), threads);
+    let tree = |look| {
+        flame::plant(
+            flame::paths_as(profile, &options, Names::Readable(look)),
+            threads,
+        )
+    };
     let flame = tree(look);
     let is_too_high = |(rows, limit)| {
         let weights = run_weights(&flame, event, 0);
@@ -238,16 +253,6 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
 }
 
 impl Flamegraph {
-    fn paths(
-        &self,
-        profile: &Profile,
-        event: Option<EventId>,
-        naming: Naming,
-        threads: usize,
-    ) -> Paths {
-        flame::paths(profile, &self.options(event, naming, threads))
-    }
-
     fn options(&self, event: Option<EventId>, naming: Naming, threads: usize) -> flame::Options {
         let is_whole = self.base.is_empty();
         flame::Options {

@@ -243,7 +243,7 @@ fn files_appear_whole_and_the_last_line_tells_what_is_in_them() {
     assert!(output.status.success() && output.stdout.is_empty());
     let line = String::from_utf8(output.stderr).expect("text");
     let expected =
-        "x.svg: 177 samples, 1.79 s of cpu-clock:pppH, 377 of 377 frames drawn; Quality: 100.00%";
+        "x.svg: 177 samples, 1.79 s of cpu-clock:pppH, 381 of 381 frames drawn; Quality: 100.00%";
     assert!(line.contains(expected), "{line}");
     frames(&fs::read_to_string(&picture).expect("a picture"));
     assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);

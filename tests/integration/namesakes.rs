@@ -108,6 +108,17 @@ fn found(data: &Path, name: &str) -> [u64; 2] {
     [peeked, focused]
 }
 
+/// What `pjit flamegraph --diff` says of its frames.
+fn drawn(base: &Path, new: &Path) -> Vec<String> {
+    let mut command = pjit();
+    command.args(["flamegraph", "--absolute", "-f", "-o", "-", "--diff"]);
+    let output = succeed(command.args([base, new]));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let titles = text.split("<title>").skip(1);
+    let titles = titles.filter_map(|rest| rest.split("</title>").next());
+    titles.map(str::to_owned).collect()
+}
+
 /// Status and text of `pjit gate` with three equal runs of each side.
 fn gate(base: &Path, new: &Path) -> (Option<i32>, String) {
     let copies = |path: &Path| {
@@ -293,6 +304,11 @@ fn static_functions_of_several_files_are_several() {
         assert!(text.contains(shown[0]), "{text}");
         let sizes = shown.map(|name| found(&new, name));
         assert_eq!(sizes, [[2000; 2], [500; 2], [1000; 2]]);
+        let drawn = drawn(&base, &new);
+        for (name, ratio) in [(shown[0], ", 2.00 times"), (shown[1], ", 0.50 times")] {
+            let is_drawn = |line: &&String| line.starts_with(name) && line.contains(ratio);
+            assert_eq!(drawn.iter().filter(is_drawn).count(), 1, "{drawn:?}");
+        }
         // Built again elsewhere, with other lines, in another order.
         let files = ["c.c", "a.c", "b.c"];
         let moved = Program::of(&at(&format!("new{options}/place")), &files, 3, &[options]);
@@ -336,6 +352,88 @@ fn what_was_not_hit_is_no_reason_to_join() {
         let same = same.filter(|row| row["base"][0] == 1000 && row["new"][0] == 1000);
         assert_eq!(same.count(), 1, "{answer}");
     }
+}
+
+/// Closures of Rust have one name; what the compiler tells them by stays, wherever they are.
+#[test]
+fn closures_without_lines_are_told_by_their_hashes() {
+    if !has_tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let hashes = ["3ff27c90b8d26da3", "d6716f8fce648f47", "01a2b3c4d5e6f708"];
+    let build = |name: &str, order: &[usize]| {
+        let folder = folder.path().join(name);
+        fs::create_dir_all(&folder).expect("made");
+        let body = "sum += n;".repeat(100);
+        let mut text = String::new();
+        for at in order {
+            let hash = hashes[*at];
+            text.push_str(&format!(
+                "static int f{at}(int n) __asm__(\"_ZN1w4main28_$u7b$$u7b$closure$u7d$$u7d$17h{hash}E\");\n\
+                 static __attribute__((noinline)) int f{at}(int n) {{ volatile int sum = n; {body} return sum + {at}; }}\n"
+            ));
+        }
+        let calls: Vec<String> = order.iter().map(|at| format!("f{at}(n)")).collect();
+        let calls = calls.join(" + ");
+        text.push_str(&format!(
+            "int main(int n, char **v) {{ return {calls}; }}\n"
+        ));
+        fs::write(folder.join("prog.c"), text).expect("written");
+        let mut cc = Command::new("cc");
+        // In the order of the source.
+        cc.args(["-O1", "-fno-toplevel-reorder", "-o", "prog", "prog.c"]);
+        succeed(cc.current_dir(&folder));
+        let path = folder.join("prog");
+        let listed = succeed(Command::new("nm").args(["-S", "-n"]).arg(&path));
+        let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        let code = code(&fs::read(&path).expect("built"));
+        let of = |at: usize| -> Vec<(u64, u64)> {
+            let line = listed.lines().find(|line| line.contains(hashes[at]));
+            let words: Vec<&str> = line.expect("a symbol").split(' ').collect();
+            let (start, size) = (number(words[0]), number(words[1]));
+            let is_inside = |at: &&(u64, u64)| (start..start + size).contains(&at.1);
+            code.iter().filter(is_inside).copied().collect()
+        };
+        let works = (0..hashes.len()).map(|at| {
+            if order.contains(&at) {
+                of(at)
+            } else {
+                Vec::new()
+            }
+        });
+        Program {
+            path,
+            works: works.collect(),
+        }
+    };
+    let base = build("old", &[0, 1]).run("base", &[1000, 1000, 0]);
+    let new = build("new", &[2, 1, 0]).run("new", &[2000, 500, 10]);
+    let shown = [
+        "w::main::{{closure}}::h3ff27c",
+        "w::main::{{closure}}::hd6716f",
+    ];
+    let answer = diff(&base, &new, &[]);
+    let rows = answer["rows"].as_array().expect("rows").iter();
+    let mut weights: Vec<_> = rows.map(|row| (&row["base"][0], &row["new"][0])).collect();
+    weights.sort_by_key(|(_, new)| new.as_u64());
+    assert_eq!(
+        weights,
+        [(&1000.into(), &500.into()), (&1000.into(), &2000.into())]
+    );
+    let (status, text) = gate(&base, &new);
+    assert_eq!(status, Some(3), "{text}");
+    assert!(text.contains(shown[0]), "{text}");
+    assert_eq!(shown.map(|name| found(&new, name)), [[2000; 2], [500; 2]]);
+    let drawn = drawn(&base, &new);
+    for name in shown {
+        let is_drawn = |line: &&String| line.starts_with(name);
+        assert_eq!(drawn.iter().filter(is_drawn).count(), 1, "{drawn:?}");
+    }
+    let mut annotate = pjit();
+    let output = succeed(annotate.args(["annotate", shown[0], "-i"]).arg(&new));
+    assert!(!output.stdout.is_empty());
 }
 
 /// Overloads of which each side has its own.

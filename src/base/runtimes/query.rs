@@ -107,10 +107,12 @@ impl Query {
         is_cut.then_some(Fit::Cut)
     }
 
-    /// Whether it may say more than a name does: a file, parameters, a folder.
+    /// Whether it may say more than a name does: a file, parameters, a folder, a hash.
     #[must_use]
     pub fn says_more(&self) -> bool {
-        self.text.contains(' ') || self.text.ends_with(')')
+        let hash = self.text.rsplit_once("}}::h").map(|(_, hash)| hash);
+        let is_hashed = hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        self.text.contains(' ') || self.text.ends_with(')') || is_hashed
     }
 }
 
@@ -121,7 +123,7 @@ pub struct More<'n> {
     pub parameters: Option<&'n str>,
     /// Source file and line, where the name tells none.
     pub place: Option<(&'n str, u32)>,
-    /// Which it is of those of its name: ` (2 of 3)`.
+    /// Which it is of those of its name: ` (2 of 3)`, `::h4c86a0`.
     pub order: Option<&'n str>,
     /// The folder of its object.
     pub folder: Option<&'n str>,

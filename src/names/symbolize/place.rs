@@ -20,7 +20,9 @@ pub struct Place {
     pub file: String,
     /// Line, 0 where it is not known.
     pub line: u32,
-    /// Where the file alone does not tell: which it is of those of its name, by address, from 1.
+    /// What a compiler tells it by from others of its name, where it does and nothing better is known; 0 elsewhere.
+    pub hash: u32,
+    /// Where the file alone does not tell, nor a hash: which it is of those of its name, by address, from 1.
     pub nth: u32,
     /// How many functions of this name the object has, 0 where that was not counted.
     pub of: u32,
@@ -29,11 +31,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`.
+    /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`, `::h4c86a0`.
     #[must_use]
     pub fn text(&self, end: &str) -> String {
         match (end, self.line) {
-            _ if self.nth > 0 => self.order(),
+            _ if self.nth > 0 || self.hash > 0 => self.order(),
             ("", 0) => String::new(),
             ("", line) => format!(":{line}"),
             (end, 0) => format!(" {end}"),
@@ -41,12 +43,13 @@ impl Place {
         }
     }
 
-    /// Which it is of those of its name, where that is needed: ` (2 of 3)`.
+    /// Which it is of those of its name, where that is needed: ` (2 of 3)`, `::h4c86a0`.
     #[must_use]
     pub fn order(&self) -> String {
-        match self.nth {
-            0 => String::new(),
-            nth => format!(" ({nth} of {})", self.of),
+        match (self.hash, self.nth) {
+            (0, 0) => String::new(),
+            (0, nth) => format!(" ({nth} of {})", self.of),
+            (hash, _) => format!("::h{hash:06x}"),
         }
     }
 }
@@ -165,7 +168,8 @@ pub(super) fn find<'t, 'a: 't>(
             let of_file = namesakes.get(&symbol.dso);
             let stem = Namesake::stem(functions.raw[at.index()]);
             let namesake = of_file.and_then(|of| of.get(&(stem, symbol.start)));
-            (at, place(functions.declared[at], namesake))
+            let hash = Namesake::hash(functions.raw[at.index()]);
+            (at, place(functions.declared[at], namesake, hash))
         })
         .collect();
     let by_table = found
@@ -225,7 +229,7 @@ fn expanded_places(
         for (at, number) in numbers.iter_enumerated() {
             let declared = expanded.declared.get(at).and_then(Option::as_ref);
             let declared = declared.filter(|_| are_several((object, *number)));
-            places.push(place(declared, None).map(Box::new));
+            places.push(place(declared, None, None).map(Box::new));
         }
         places
     };
@@ -233,12 +237,17 @@ fn expanded_places(
 }
 
 /// What is known of a place, by debug information first.
-fn place(declared: Option<&Declared>, namesake: Option<&Namesake<'_>>) -> Option<Place> {
+fn place(
+    declared: Option<&Declared>,
+    namesake: Option<&Namesake<'_>>,
+    hash: Option<u32>,
+) -> Option<Place> {
     let (of, like) = namesake.map_or((0, 0), |namesake| (namesake.of, namesake.like));
     if let Some(declared) = declared {
         return Some(Place {
             file: declared.path.to_string(),
             line: declared.line,
+            hash: 0,
             nth: 0,
             of,
             like,
@@ -252,9 +261,14 @@ fn place(declared: Option<&Declared>, namesake: Option<&Namesake<'_>>) -> Option
     let place = Place {
         file: file.into_owned(),
         line: 0,
-        nth: if like > 1 { namesake.nth } else { 0 },
+        hash: hash.unwrap_or_default(),
+        nth: if like > 1 && hash.is_none() {
+            namesake.nth
+        } else {
+            0
+        },
         of,
         like,
     };
-    (place.nth > 0 || !place.file.is_empty()).then_some(place)
+    (place.nth > 0 || place.hash > 0 || !place.file.is_empty()).then_some(place)
 }

@@ -11,13 +11,13 @@ use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
 use crate::profile::{CommId, Entry, EventId, FrameId, Profile, StackId, ThreadId};
-use crate::questions::functions::Identity;
+use crate::questions::functions::{Functions, Identity};
 use crate::questions::payers::{Payers, Step};
 
 use super::look::{
     Look, MORE, NO_PACKAGE, Nature, Place, RUNTIME, Votes, fold_runs, fold_runtime, recurring,
 };
-use super::names::{Naming, kind, push_folded, push_frame, shown, without_arguments};
+use super::names::{Naming, kind, push_folded, push_frame, shown};
 use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
 
 /// What stands at the bottom.
@@ -57,7 +57,7 @@ pub struct Paths {
     pub(super) series: IndexVec<SeriesId, Series>,
     /// Functions from the bottom up.
     pub(super) all: Rows,
-    /// By what functions are the same in another recording, in paths of a difference. Without a name, as what it lies in.
+    /// By what functions are the same in another recording, where they are told apart. Code without a name is what it lies in.
     pub(super) identities: IndexVec<FunctionId, Option<Identity>>,
     /// What the frames of each path are, if somebody asked for it.
     pub(super) natures: Option<Box<Natures>>,
@@ -87,19 +87,39 @@ pub fn build(profile: &Profile, options: &Options) -> Flame {
 /// Beyond 4 G of anything.
 #[must_use]
 pub fn paths(profile: &Profile, options: &Options) -> Paths {
-    paths_as(profile, options, None)
+    paths_as(profile, options, Names::Recorded)
 }
 
-/// The same, made readable.
+/// What frames are called, and which of them are one function.
+#[derive(Clone, Copy, Debug)]
+pub enum Names<'l> {
+    /// As the recording says: what has one name is one.
+    Recorded,
+    /// As the recording says, but functions of one name are told apart as tables tell them: for comparisons.
+    Apart(&'l Functions),
+    /// As they are read best.
+    Readable(Look<'l>),
+}
+
+impl<'l> Names<'l> {
+    const fn look(self) -> Option<Look<'l>> {
+        match self {
+            Self::Readable(look) => Some(look),
+            Self::Recorded | Self::Apart(_) => None,
+        }
+    }
+}
+
+/// The same, with functions called otherwise.
 ///
 /// # Panics
 /// Beyond 4 G of anything.
 #[must_use]
-pub fn paths_as(profile: &Profile, options: &Options, look: Option<Look<'_>>) -> Paths {
+pub fn paths_as(profile: &Profile, options: &Options, names: Names<'_>) -> Paths {
     let series = series(profile, options);
     let lines = lines(profile, options, &series);
-    let words = Words::of(profile, options, &lines, look);
-    let (all, natures) = match look {
+    let words = Words::of(profile, options, &lines, names);
+    let (all, natures) = match names.look() {
         None => {
             let all = rows(profile, options, &lines, &words.of_frame, &words.of_comm);
             (all, None)
@@ -114,7 +134,7 @@ pub fn paths_as(profile: &Profile, options: &Options, look: Option<Look<'_>>) ->
         functions: words.functions,
         objects: objects(profile),
         series: series.all,
-        identities: IndexVec::new(),
+        identities: words.identities,
         natures,
     }
 }
@@ -257,18 +277,16 @@ struct Words {
     of_comm: Vec<FunctionId>,
     /// What stands for frames that are left out: those around packages, and those that recur.
     instead: [FunctionId; 2],
+    /// By function, where they are told apart.
+    identities: IndexVec<FunctionId, Option<Identity>>,
 }
 
 impl Words {
     /// Frames of which one thread makes the names at once.
     const PIECE: usize = 1024;
 
-    fn of(
-        profile: &Profile,
-        options: &Options,
-        lines: &[Line<'_>],
-        look: Option<Look<'_>>,
-    ) -> Self {
+    fn of(profile: &Profile, options: &Options, lines: &[Line<'_>], called: Names<'_>) -> Self {
+        let look = called.look();
         let mut is_used: IndexVec<FrameId, bool> = index_vec![false; profile.frames.len()];
         for part in lines.iter().flat_map(|line| frames(profile, line.entry)) {
             part.iter().for_each(|frame| is_used[*frame] = true);
@@ -278,7 +296,7 @@ impl Words {
         let names = in_parallel(
             used.chunks(Self::PIECE).collect(),
             options.threads,
-            |piece| frame_words(profile, options.naming, piece, look),
+            |piece| frame_words(profile, options.naming, piece, called),
         );
         let mut texts: Vec<&[u8]> = Vec::with_capacity(used.len());
         for (text, ends) in &names {
@@ -305,6 +323,7 @@ impl Words {
                 let rank = ranks.get(first_instead + at);
                 rank.copied().unwrap_or(FunctionId(u32::MAX))
             }),
+            identities: IndexVec::new(),
         };
         let (of_frame, of_comm) = ranks.split_at(used.len());
         for (frame, rank) in used.iter().zip(of_frame) {
@@ -317,6 +336,9 @@ impl Words {
         if look.is_some_and(|look| look.labels.is_some()) {
             words.tell_raw(profile, &used);
         }
+        if let Names::Apart(functions) = called {
+            words.identify(profile, functions, &used);
+        }
         words
     }
 }
@@ -324,6 +346,20 @@ impl Words {
 impl Words {
     /// Texts that are told of a function: one for each tier is enough.
     const RAW: usize = 6;
+
+    /// Says by what functions are known in another recording.
+    fn identify(&mut self, profile: &Profile, functions: &Functions, used: &[FrameId]) {
+        let mut identities = index_vec![None; self.functions.len()];
+        for frame in used {
+            let identity: &mut Option<Identity> = &mut identities[self.of_frame[*frame]];
+            identity.get_or_insert_with(|| match profile[*frame].symbol {
+                Some(_) => functions.identity(profile, functions.of_frame(*frame)),
+                // Wherever it lies in an object of this name.
+                None => functions.get(functions.of_frame(*frame)).identity.clone(),
+            });
+        }
+        self.identities = identities;
+    }
 
     /// Says what the recording calls functions whose names are other ones here.
     fn tell_raw(&mut self, profile: &Profile, used: &[FrameId]) {
@@ -354,21 +390,20 @@ fn frame_words(
     profile: &Profile,
     naming: Naming,
     piece: &[FrameId],
-    look: Option<Look<'_>>,
+    called: Names<'_>,
 ) -> (String, Vec<u32>) {
+    let labels = called
+        .look()
+        .and_then(|look| Some((look.functions, look.labels?)));
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(piece.len()));
     for id in piece {
         let frame = &profile[*id];
-        let label = look.and_then(|look| {
-            let labels = look.labels?;
-            frame.symbol?;
-            Some(labels[look.functions.of_frame(*id).index()].as_str())
-        });
+        let label = labels.filter(|_| frame.symbol.is_some());
+        let label =
+            label.map(|(functions, labels)| labels[functions.of_frame(*id).index()].as_str());
         match (label.filter(|label| !label.is_empty()), naming) {
             (Some(label), Naming::Whole) => text.push_str(&shown(label)),
-            (Some(label), Naming::Folded) => {
-                push_folded(without_arguments(&shown(label)), &mut text);
-            }
+            (Some(label), Naming::Folded) => push_folded(&shown(label), &mut text),
             (None, _) => push_frame(profile, frame, naming, &mut text),
         }
         text.push(END);
@@ -376,6 +411,10 @@ fn frame_words(
         text.push(char::from(b'0' + kind(profile, frame) as u8));
         if let (Naming::Whole, Some(object)) = (naming, frame.object) {
             text.push_str(&object.index().to_string());
+        }
+        if let Names::Apart(functions) = called {
+            text.push(END);
+            text.push_str(&functions.of_frame(*id).index().to_string());
         }
         ends.push(number(text.len()));
     }

@@ -10,38 +10,15 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
-use crate::profile::{EventId, Profile, SymbolId};
-use crate::questions::functions::{Functions, Identity, UNKNOWN, called, object_label};
+use crate::profile::EventId;
+use crate::questions::functions::{Identity, called};
 use crate::questions::programs::SameProgram;
-use crate::runtimes::CleanName;
 
 use super::build::{APART, END, Paths, Rows, Tag, plant};
 use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
 
-/// Gives functions what they are the same by in another recording, and calls objects accordingly.
-pub fn clean(paths: &mut Paths, profile: &Profile, functions: &Functions) {
-    let frames = profile.frames.iter_enumerated();
-    let of_symbol: FxHashMap<SymbolId, _> = frames
-        .filter_map(|(id, frame)| Some((frame.symbol?, functions.of_frame(id))))
-        .collect();
-    let identity = |function: &Function| -> Option<Identity> {
-        if function.kind == Kind::Comm {
-            return None;
-        }
-        let known = function.symbol.and_then(|symbol| of_symbol.get(&symbol));
-        if let Some(known) = known {
-            return Some(functions.identity(profile, *known));
-        }
-        // Paths have the objects of the profile.
-        let object = function.object.map(Idx::index);
-        let object = object.map(|object| &profile.objects[object]);
-        Some(Identity {
-            object: object_label(object, function.kind == Kind::Kernel),
-            name: CleanName::plain(UNKNOWN),
-            ..Identity::default()
-        })
-    };
-    paths.identities = paths.functions.iter().map(identity).collect();
+/// Calls the objects of functions as they are called in another recording.
+pub fn clean(paths: &mut Paths) {
     let label = |identity: &Identity| shown(&identity.object).into_owned();
     let labels = paths.identities.iter().flatten().map(label);
     let mut objects: IndexVec<ObjectId, String> = labels.collect();
@@ -230,16 +207,17 @@ fn add_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flame::{Naming, Options, paths};
+    use crate::flame::{Names, Naming, Options, paths_as};
     use crate::questions::compare::names_in_new;
     use crate::questions::facts::Facts;
+    use crate::questions::functions::Functions;
     use crate::questions::kinds::OwnRules;
     use crate::questions::runs::{By, Run, reduce};
     use crate::questions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
     use crate::runtimes::Producer;
 
-    /// Call paths and weights of a recording of JavaScript functions, each called by main.
+    /// Call paths and weights of a recording of functions of JavaScript or C++, each called by main.
     fn side(functions: &[(&str, u64)]) -> (Paths, Run) {
         let mut builder = ProfileBuilder::default();
         for (number, (_, weight)) in functions.iter().enumerate() {
@@ -251,7 +229,13 @@ mod tests {
             let mut symbols = profile.symbols.iter_mut();
             let symbol = symbols.find(|symbol| symbol.name == placeholder);
             let symbol = symbol.expect("a symbol");
-            (symbol.name, symbol.producer) = ((*name).to_owned(), Some(Producer::V8));
+            match name.split_once('(') {
+                Some((name, parameters)) if !name.starts_with("JS:") => {
+                    name.clone_into(&mut symbol.name);
+                    symbol.parameters = Some(format!("({parameters}").into());
+                }
+                _ => (symbol.name, symbol.producer) = ((*name).to_owned(), Some(Producer::V8)),
+            }
         }
         let options = Options {
             naming: Naming::Whole,
@@ -260,8 +244,8 @@ mod tests {
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, EventId(0));
         let facts = Facts::of(&profile, &tally, None);
-        let mut paths = paths(&profile, &options);
-        clean(&mut paths, &profile, &functions);
+        let mut paths = paths_as(&profile, &options, Names::Apart(&functions));
+        clean(&mut paths);
         let run = reduce(&profile, &functions, &tally, facts, (&[], By::Credited));
         (paths, run)
     }
@@ -347,6 +331,14 @@ mod tests {
             ("f a.js:12", [1, 1]),
         ];
         assert_joined(&both, &both, &expected);
+    }
+
+    #[test]
+    fn overloads_are_functions_of_their_own() {
+        let base = [("work(double)", 100), ("work(int)", 300)];
+        let new = [("work(int)", 100), ("work(double)", 300)];
+        let expected = [("work(double)", [300, 100]), ("work(int)", [100, 300])];
+        assert_joined(&base, &new, &expected);
     }
 
     #[test]

@@ -10,13 +10,13 @@ mod look;
 mod names;
 mod prune;
 
-pub use build::{Options, Paths, Roots, build, paths, paths_as, plant};
+pub use build::{Names, Options, Paths, Roots, build, paths, paths_as, plant};
 pub use findings::{Finding, Findings};
 pub use folded::FoldedError;
 pub use folded::read as read_folded;
 pub use join::{Joined, clean, join, rename_functions, rename_program};
 pub use look::{ColorBy, Look, MORE, NO_PACKAGE, Nature, RUNTIME};
-pub use names::{Naming, shown, without_arguments};
+pub use names::{Naming, shorten, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
 use crate::ids::{Idx, IndexVec, index_vec};

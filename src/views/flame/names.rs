@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
 use crate::profile::CpuMode;
 use crate::profile::{Frame, Profile};
 use crate::unseen::is_unseen;
@@ -124,9 +126,33 @@ pub fn without_arguments(name: &str) -> &str {
     name
 }
 
+/// Cuts argument lists as folded stacks have them, but where these tell functions apart.
+pub fn shorten(labels: &mut [String]) {
+    let mut only: FxHashMap<&str, Option<&str>> = FxHashMap::default();
+    for label in &*labels {
+        let known = only.entry(without_arguments(label)).or_insert(Some(label));
+        *known = known.filter(|known| known == label);
+    }
+    let kept = |label: &String| {
+        let short = without_arguments(label);
+        only[short].map_or(label.len(), |_| short.len())
+    };
+    let kept: Vec<usize> = labels.iter().map(kept).collect();
+    for (label, kept) in labels.iter_mut().zip(kept) {
+        label.truncate(kept);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_stay_where_they_tell_functions_apart() {
+        let mut labels = ["work(int)", "work(double)", "f(int)", "f(int)", "g"].map(str::to_owned);
+        shorten(&mut labels);
+        assert_eq!(labels, ["work(int)", "work(double)", "f", "f", "g"]);
+    }
 
     #[test]
     fn argument_lists_go_and_receivers_stay() {

@@ -11,6 +11,7 @@
 //!   else by how far the function near them has moved; then functions without a name, by their column and by how far the function
 //!   above them has moved.
 //! * A function of native code that is the only one of its name on both sides, and in its files, is the same wherever it is defined.
+//! * Closures of one function of Rust are told by the compiler's hash, where debug information does not tell their lines.
 //! * Functions of one name that only their order in the object tells apart are the same in one build of it, and in no other.
 //! * What is left has no partner: it is shown as gone and as new, never added to another function of its name.
 //!
@@ -66,7 +67,7 @@ pub fn same_code(known: &[&Identity], run: &[&Identity]) -> Vec<Option<usize>> {
 struct Spot<'i> {
     group: Group<'i>,
     line: u32,
-    /// Or which it is of those of its name.
+    /// Or which it is of those of its name, or what a compiler tells it by.
     column: u32,
     /// How many these are.
     of: u32,
@@ -148,7 +149,7 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
                 file: sources.get(side, source(identity), is_sure),
             },
             line: place.map_or(name.line, |place| place.line),
-            column: place.map_or(name.column, |place| place.nth),
+            column: place.map_or(name.column, |place| place.nth.max(place.hash)),
             of: place
                 .filter(|place| place.nth > 0)
                 .map_or(0, |place| place.of),

@@ -20,19 +20,41 @@ pub struct Namesake<'s> {
 }
 
 impl Namesake<'_> {
-    /// What functions of one name have in common: the name without the number that a linker gave to tell them apart.
+    /// What functions of one name have in common: the name without the number that a linker gave to tell them apart, and of a
+    /// closure of Rust without its hash.
     #[must_use]
     pub fn stem(name: &[u8]) -> &[u8] {
-        // Most names have no dot.
-        if memchr::memchr(b'.', name).is_none_or(|at| at == 0) {
-            return name;
-        }
-        let marks = [&b".lto_priv."[..], b".llvm."];
-        let found = marks
-            .iter()
-            .find_map(|mark| memchr::memmem::find(name, mark));
-        found.map_or(name, |at| &name[..at])
+        closure(unlinked(name)).map_or_else(|| unlinked(name), |(stem, _)| stem)
     }
+
+    /// What tells closures of one function of Rust apart: the beginning of the compiler's hash. Of one build and the next it is the
+    /// same, though others come and go.
+    #[must_use]
+    pub fn hash(name: &[u8]) -> Option<u32> {
+        let (_, digits) = closure(unlinked(name))?;
+        u32::from_str_radix(std::str::from_utf8(&digits[..6]).ok()?, 16).ok()
+    }
+}
+
+fn unlinked(name: &[u8]) -> &[u8] {
+    // Most names have no dot.
+    if memchr::memchr(b'.', name).is_none_or(|at| at == 0) {
+        return name;
+    }
+    let marks = [&b".lto_priv."[..], b".llvm."];
+    let found = marks
+        .iter()
+        .find_map(|mark| memchr::memmem::find(name, mark));
+    found.map_or(name, |at| &name[..at])
+}
+
+/// Of the name of a closure of Rust in the older mangling (`28_$u7b$$u7b$closure$u7d$$u7d$17h4c86a0d00329443dE`) what is in front
+/// of its hash, and the hash. Instances of generic functions have such hashes too and are one function: closures alone are told by it.
+fn closure(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (front, digits) = name.strip_suffix(b"E")?.split_last_chunk::<16>()?;
+    let stem = front.strip_suffix(b"17h")?;
+    let is_closure = stem.ends_with(b"$u7b$$u7b$closure$u7d$$u7d$") && stem.starts_with(b"_ZN");
+    (is_closure && digits.iter().all(u8::is_ascii_hexdigit)).then_some((stem, digits))
 }
 
 /// Where a symbol starts, and its source file.
