@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 
 use super::problem::{AskError, require, require_samples};
+use crate::diagnostics::Diagnostics;
 use crate::profile::{EventId, EventSummary, Profile};
 
 /// The event of this name, or the main one.
@@ -30,6 +31,21 @@ pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<Eve
         format!("{path}: no samples of {wanted}")
     })?;
     Ok(at)
+}
+
+/// Says that no sample of a clock is left where another event is shown in its place: it answers another question.
+pub(super) fn tell_other(profile: &Profile, shown: EventId, diag: &Diagnostics) {
+    let mut clocks = profile
+        .events
+        .iter()
+        .filter(|event| event.is_cpu() && !event.is_off_cpu());
+    let is_other = !profile[shown].is_cpu() && profile[shown].samples > 0;
+    if let Some(clock) = clocks.find(|event| event.samples == 0).filter(|_| is_other) {
+        let (clock, shown) = (&clock.name, &profile[shown].name);
+        diag.warn(format!(
+            "no samples of {clock} here: {shown} is shown (--event)"
+        ));
+    }
 }
 
 /// The event that stands for the program; of equals the first.

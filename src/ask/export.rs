@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::problem::require;
-use super::{AskError, Question, Request, shown_event};
+use super::{AskError, Question, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
@@ -80,6 +80,9 @@ impl Question for Export {
         match format {
             Export::Firefox { per_cpu } => {
                 event = shown_event(&profile, name)?;
+                if name.is_none() {
+                    tell_other(&profile, event, diag);
+                }
                 let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
                 require(has_cpu || !per_cpu, || {
                     let path = &profile.recording.path;

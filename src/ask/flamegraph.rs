@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::change::{Sides, weights_of_run};
 use super::problem::require;
-use super::{AskError, Question, Request, require_samples, shown_event};
+use super::{AskError, Question, Request, require_samples, shown_event, tell_other};
 use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, Column, PercentType, Plan, Selection};
 use crate::diagnostics::Diagnostics;
@@ -101,6 +101,9 @@ impl Question for Flamegraph {
             require_samples(&profile)?;
         }
         let event = shown_event(&profile, request.event.as_deref())?;
+        if request.event.is_none() {
+            tell_other(&profile, event, diag);
+        }
         let mut caption = Caption::of(&profile, event);
         let (flame, findings) = flame(request, (&profile, event), &mut caption, diag)?;
         let fixed = fixed(&profile, event, findings.as_ref().filter(|_| !view.is_page));

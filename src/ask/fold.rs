@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{AskError, Question, Request, filter, shown_event};
+use super::{AskError, Question, Request, filter, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::load;
 use crate::metrics::{plain_name, pmu};
@@ -61,6 +61,9 @@ fn events(
     diag: &Diagnostics,
 ) -> Result<Vec<EventId>, AskError> {
     let chosen = shown_event(profile, request.event.as_deref())?;
+    if request.event.is_none() {
+        tell_other(profile, chosen, diag);
+    }
     if request.event.is_some() {
         return Ok(vec![chosen]);
     }

@@ -42,7 +42,7 @@ pub use bundle::{Bundle, Bundled};
 pub use check::{Check, Checked};
 pub use comparison::{Compared, Comparing};
 pub use event::main_event;
-use event::shown_event;
+use event::{shown_event, tell_other};
 pub use export::{Export, Exported, Written};
 pub use flamegraph::{Flamegraph, FrameLook, Picture};
 pub use fold::{Fold, Folded};
@@ -160,7 +160,11 @@ impl<Q: Question> Request<Q> {
     fn read(&self, diag: &Diagnostics) -> Result<Asked, AskError> {
         let (profile, evidence) = load::load_examined(&self.load_options(), diag)?;
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
-        Asked::of((profile, &evidence), (&self.filters, &self.own), about)
+        let asked = Asked::of((profile, &evidence), (&self.filters, &self.own), about)?;
+        if self.event.is_none() {
+            tell_other(&asked.profile, asked.tally.event, diag);
+        }
+        Ok(asked)
     }
 }
 

@@ -252,6 +252,7 @@ pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<()
     };
     differs("the processor", |facts| facts.cpu.as_ref());
     differs("the kernel", |facts| facts.kernel.as_ref());
+    differs("how callers were recorded", |facts| facts.stacks.as_ref());
     let lost = |runs: &[Run]| {
         let lost: u64 = runs.iter().map(|run| run.facts.lost).sum();
         let samples: u64 = runs.iter().map(|run| run.total.samples).sum();

@@ -29,7 +29,7 @@ pub(super) fn optimised(session: &Session<'_>) -> Vec<(Whose, u64)> {
         let clean = CleanName::of(&name, Some(producer));
         let kind = (row.kind)(&name, &clean);
         let whose = (row.package)(&name, &clean, kind);
-        if let Whose::Package(..) = whose {
+        if let Whose::Package(..) | Whose::File(_) = whose {
             let sum = sums.entry(whose).or_default();
             *sum = sum.saturating_add(code.size());
         }

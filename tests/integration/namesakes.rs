@@ -192,6 +192,36 @@ fn files_of_one_name_have_rows_of_their_own() {
     }
 }
 
+/// Own files are packages of their own, also those of one name.
+#[test]
+fn own_files_of_one_name_pay_each_for_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let side = |name: &str, root: &str, weights: [u64; 3]| {
+        let names = ["a", "b", "c"].map(|at| format!("JS:*{at} {root}/{at}/index.js:1:9"));
+        let functions = names.iter().map(String::as_str).zip(weights);
+        scripted(&folder.path().join(name), &functions.collect::<Vec<_>>())
+    };
+    let base = side("base", "/w/p", [1000, 1000, 1000]);
+    let new = side("new", "/t/q", [2000, 500, 0]);
+    let answer = diff(&base, &new, &["--by", "package"]);
+    let expected = [
+        ("index.js /t/q/a/index.js", 1000, 2000),
+        ("index.js /t/q/b/index.js", 1000, 500),
+        ("index.js /w/p/c/index.js", 1000, 0),
+    ];
+    assert_eq!(rows(&answer), named(&expected));
+    let output = succeed(pjit().args(["diff", "--by", "package"]).args([&base, &new]));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    for name in ["a/index.js", "b/index.js", "c/index.js"] {
+        assert_eq!(text.matches(name).count(), 1, "{text}");
+    }
+    let output = succeed(pjit().args(["summary", "--by", "package"]).arg(&new));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    for row in ["a/index.js (own)  80.0%", "b/index.js (own)  20.0%"] {
+        assert!(text.contains(row), "{text}");
+    }
+}
+
 /// Each side has a function that the other has no samples of: nothing says that they are one.
 #[test]
 fn namesakes_of_either_side_are_not_joined() {

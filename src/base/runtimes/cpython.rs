@@ -148,7 +148,7 @@ fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
         Kind::Std => Whose::Std("python library"),
         _ => match pypi(&clean.file) {
             Some(name) => Whose::Package(Ecosystem::PyPi, name),
-            None => Whose::own_file(&clean.file),
+            None => Whose::File(clean.file.clone()),
         },
     }
 }

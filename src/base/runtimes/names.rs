@@ -71,8 +71,16 @@ impl CleanName {
     }
 
     fn with_place(&self, file: &str, with_column: bool) -> String {
-        let mut text = self.name.clone();
-        if !file.is_empty() {
+        // A file that stands for itself.
+        let is_file = !file.is_empty() && self.name == self.file_name();
+        let mut text = if is_file {
+            String::new()
+        } else {
+            self.name.clone()
+        };
+        if is_file {
+            text.push_str(file);
+        } else if !file.is_empty() {
             text.push(' ');
             text.push_str(file);
         }
@@ -137,6 +145,14 @@ pub fn clean_object(path: &str) -> &str {
         && is_hex(hash)
     {
         return stem;
+    }
+    // Of a library's version the first number stays: `libz.so.1` of `libz.so.1.2.13`.
+    if let Some((stem, version)) = name.split_once(".so.")
+        && let Some((major, rest)) = version.split_once('.')
+        && is_number(major)
+        && rest.split('.').all(is_number)
+    {
+        return &name[..stem.len() + ".so.".len() + major.len()];
     }
     match name.strip_prefix("python3.") {
         Some(minor) if minor.bytes().all(|b| b.is_ascii_digit()) => "python3",
@@ -305,6 +321,8 @@ mod tests {
             ("/usr/bin/python3.11", "python3"),
             ("/w/target/libfoo-0123456789abcdef.so", "libfoo"),
             ("/usr/lib/libc.so.6", "libc.so.6"),
+            ("/usr/lib/libz.so.1.2.13", "libz.so.1"),
+            ("/opt/libx.so.1.beta", "libx.so.1.beta"),
             ("prog", "prog"),
         ] {
             assert_eq!(clean_object(path), clean);

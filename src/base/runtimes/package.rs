@@ -61,6 +61,8 @@ pub enum Whose {
     Std(&'static str),
     /// A package.
     Package(Ecosystem, String),
+    /// The user's own code in the file of this path.
+    File(String),
 }
 
 impl Whose {
@@ -70,14 +72,8 @@ impl Whose {
         match self {
             Self::Nobody => "",
             Self::Std(name) => name,
-            Self::Package(_, name) => name,
+            Self::Package(_, name) | Self::File(name) => name,
         }
-    }
-
-    /// The user's own code in a file.
-    pub(super) fn own_file(path: &str) -> Self {
-        let file = path.rsplit('/').next().unwrap_or(path);
-        Self::Package(Ecosystem::Own, file.to_owned())
     }
 
     /// What holds for code of which nothing but its kind is known.
@@ -131,7 +127,7 @@ pub(super) fn of_script(kind: Kind, file: &str) -> Whose {
         _ => match npm(file) {
             Some(name) => Whose::Package(Ecosystem::Npm, name),
             None if file.is_empty() => Whose::Nobody,
-            None => Whose::own_file(file),
+            None => Whose::File(file.to_owned()),
         },
     }
 }

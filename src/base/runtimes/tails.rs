@@ -28,6 +28,26 @@ fn stem(part: &str) -> &str {
     {
         return "python";
     }
+    version(part).map_or(part, |at| &part[..at])
+}
+
+/// A part with the first number of its version alone: `foo@1` of `foo@1.2.3_react@17`.
+fn major(part: &str) -> &str {
+    let Some(at) = version(part) else {
+        return part;
+    };
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let digits = part.as_bytes()[at + 1..].iter().take_while(|b| is_digit(b));
+    let end = at + 1 + digits.count();
+    if part[end..].starts_with('.') {
+        &part[..end]
+    } else {
+        part
+    }
+}
+
+/// Where a version or a hash begins, with the sign in front of it.
+fn version(part: &str) -> Option<usize> {
     let bytes = part.as_bytes();
     let is_version = |at: &usize| {
         let rest = &bytes[at + 1..];
@@ -38,9 +58,7 @@ fn stem(part: &str) -> &str {
             _ => false,
         }
     };
-    (1..bytes.len())
-        .find(is_version)
-        .map_or(part, |at| &part[..at])
+    (1..bytes.len()).find(is_version)
 }
 
 /// Paths of one side, ordered by their ends.
@@ -115,7 +133,7 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<SameFile>> {
     // Beginnings that stand for each other, by that of the base.
     let mut beginnings: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
     let whole: fn(&str) -> &str = |part| part;
-    for shown in [whole, stem] {
+    for shown in [whole, major, stem] {
         if found.iter().all(Option::is_some) || taken.iter().all(|taken| *taken) {
             return found;
         }
@@ -241,6 +259,14 @@ mod tests {
                 &["/w/f@2.0/i.js", "/w/f@3.0/i.js"]
             ),
             [None, Some(0)]
+        );
+        // One of two was updated.
+        assert_eq!(
+            same(
+                &["/w/f@1.0.2/i.js", "/w/f@2.0/i.js"],
+                &["/w/f@1.3.0/i.js", "/w/f@2.0/i.js"]
+            ),
+            [Some(0), Some(1)]
         );
         let stems = [
             "@babel+core@7.1",

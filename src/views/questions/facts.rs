@@ -6,6 +6,7 @@ use super::idle::Idle;
 use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
 use crate::profile::{EventId, EventSummary, Profile, Sampling, ThreadId};
+use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
 
 /// How weights came about, which says what chance has to do with them.
@@ -76,6 +77,8 @@ pub struct Facts {
     pub is_tracepoint: bool,
     /// Other events with samples.
     pub other_events: Vec<String>,
+    /// How callers were recorded, for most of what was.
+    pub stacks: Option<String>,
     /// Samples that the kernel could not write.
     pub lost: u64,
     /// What `check` says against it.
@@ -147,6 +150,7 @@ impl Facts {
             made: event.map_or(Made::Sampled, Made::of),
             is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
+            stacks: stacks(&profile.quality.stack_ends).map(str::to_owned),
             lost: profile.recording.lost,
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
@@ -199,6 +203,26 @@ impl Facts {
         let program = &self.program;
         format!("{program}{script} (pid {}){more}", self.pid.cast_signed())
     }
+}
+
+/// How the callers of most samples were recorded; nothing where only the kernel's are known.
+fn stacks(ends: &ByEnd<u64>) -> Option<&'static str> {
+    let mut sums = [
+        (0_u64, "not at all"),
+        (0, "by copies of stacks (dwarf)"),
+        (0, "as chains (-g, lbr)"),
+    ];
+    for end in StackEnd::ALL {
+        let way = match end {
+            StackEnd::KernelOnly => continue,
+            StackEnd::NotRecorded => 0,
+            end if end.is_recorded() => 2,
+            _ => 1,
+        };
+        sums[way].0 = sums[way].0.saturating_add(ends[end]);
+    }
+    let most = sums.into_iter().max_by_key(|(sum, _)| *sum);
+    most.filter(|(sum, _)| *sum > 0).map(|(_, way)| way)
 }
 
 /// What the header says of something.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions, Identity};
-use super::payers::Payers;
+use super::payers::{Payer, Payers};
 use super::programs::{Programs, SameProgram};
 use super::summary::labels;
 use super::tally::{Count, Tally};
@@ -259,13 +259,13 @@ fn paid(
         let (object, name) = if by == By::Package {
             let payer = &payers.all()[told.payer];
             let ecosystem = payer.ecosystem.map_or("nobody", Ecosystem::word);
-            (ecosystem, payer.name.as_str())
+            (ecosystem, package(payer))
         } else {
-            ("", payers.activities()[told.activity])
+            ("", CleanName::plain(payers.activities()[told.activity]))
         };
         let identity = Identity {
             object: object.to_owned(),
-            name: CleanName::plain(name),
+            name,
             ..Identity::default()
         };
         let part = parts.entry(identity).or_default();
@@ -274,6 +274,21 @@ fn paid(
         part.is_own = true;
     }
     parts
+}
+
+/// A file has another name beside others; its path is the same.
+fn package(payer: &Payer) -> CleanName {
+    let file = CleanName {
+        file: payer.path.clone(),
+        ..CleanName::default()
+    };
+    match payer.path.as_str() {
+        "" => CleanName::plain(&payer.name),
+        _ => CleanName {
+            name: file.file_name().to_owned(),
+            ..file
+        },
+    }
 }
 
 /// Σw² of all samples, and by function of credited weight, of self and by the address.

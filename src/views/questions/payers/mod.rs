@@ -25,7 +25,10 @@ use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::languages::is_of_library;
-use crate::runtimes::package::{GO_LIBRARY, crate_of, is_rust_std, may_be_rust_std, of_go};
+use crate::runtimes::package::{
+    GO_LIBRARY, crate_of, is_rust_std, may_be_rust_std, npm, of_go, pypi,
+};
+use crate::runtimes::tails::telling;
 use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
 
 crate::ids::numbers! {
@@ -40,8 +43,10 @@ crate::ids::numbers! {
 pub struct Payer {
     /// Where the package comes from; nothing where it is no package.
     pub ecosystem: Option<Ecosystem>,
-    /// Its name, or what there is instead of one: `V8`, `node: modules`.
+    /// Its name, or what there is instead of one: `V8`, `node: modules`. Of a file as much of its path as tells it from others.
     pub name: String,
+    /// The whole path of a file of the user's own code.
+    pub path: String,
 }
 
 impl Payer {
@@ -130,6 +135,8 @@ pub struct Payers<'p> {
     of_frame: IndexVec<FrameId, Option<KnownId>>,
     payers: IndexVec<PayerId, Payer>,
     numbers: FxHashMap<Payer, PayerId>,
+    /// What tells own files apart, by path.
+    ends: OnceCell<FxHashMap<&'p str, &'p str>>,
     /// The same of those that are no packages.
     nobodies: Vec<(&'static str, PayerId)>,
     activities: IndexVec<ActivityId, &'static str>,
@@ -154,6 +161,7 @@ impl<'p> Payers<'p> {
             of_frame: index_vec![None; profile.frames.len()],
             payers: IndexVec::new(),
             numbers: FxHashMap::default(),
+            ends: OnceCell::new(),
             nobodies: Vec::new(),
             activities: IndexVec::new(),
             met: Vec::new(),
@@ -209,7 +217,7 @@ impl<'p> Payers<'p> {
         if let Some((_, id)) = self.nobodies.iter().find(|(known, _)| *known == name) {
             return *id;
         }
-        let id = self.number(None, name.to_owned());
+        let id = self.number(None, name.to_owned(), String::new());
         self.nobodies.push((name, id));
         id
     }
@@ -227,8 +235,37 @@ impl<'p> Payers<'p> {
         &self.activities
     }
 
-    fn number(&mut self, ecosystem: Option<Ecosystem>, name: String) -> PayerId {
-        let payer = Payer { ecosystem, name };
+    /// The number of a package or an own file; nothing where it is neither.
+    fn met(&mut self, whose: Whose) -> Option<PayerId> {
+        match whose {
+            Whose::Nobody | Whose::Std(_) => None,
+            Whose::Package(ecosystem, name) => {
+                Some(self.number(Some(ecosystem), name, String::new()))
+            }
+            Whose::File(path) => {
+                let name = self.end(&path).to_owned();
+                Some(self.number(Some(Ecosystem::Own), name, path))
+            }
+        }
+    }
+
+    /// As much of an own file's path as tells it from the others.
+    fn end<'f>(&self, path: &'f str) -> &'f str
+    where
+        'p: 'f,
+    {
+        let ends = self
+            .ends
+            .get_or_init(|| own_ends(self.functions, self.profile));
+        ends.get(path).copied().unwrap_or(path)
+    }
+
+    fn number(&mut self, ecosystem: Option<Ecosystem>, name: String, path: String) -> PayerId {
+        let payer = Payer {
+            ecosystem,
+            name,
+            path,
+        };
         if let Some(known) = self.numbers.get(&payer) {
             return *known;
         }
@@ -394,19 +431,19 @@ impl<'p> Payers<'p> {
             None => Part::Nothing,
             Some(object) => self.objects.part(object).clone(),
         };
-        let pays = match self.whose(frame.object, symbol, function, &part) {
-            Whose::Nobody => Pays::Nobody,
+        let whose = self.whose(frame.object, symbol, function, &part);
+        let has_origin = symbol.is_some_and(|symbol| symbol.origin != Origin::Unknown);
+        let may_be_std = match &whose {
+            Whose::Package(Ecosystem::Crate, name) => !has_origin && may_be_rust_std(name),
+            _ => false,
+        };
+        let pays = match whose {
             Whose::Std(name) => Pays::Std(self.library(name)),
-            Whose::Package(ecosystem, name) => {
-                let has_origin = symbol.is_some_and(|symbol| symbol.origin != Origin::Unknown);
-                let may_be_std = ecosystem == Ecosystem::Crate && may_be_rust_std(&name);
-                let id = self.number(Some(ecosystem), name);
-                if may_be_std && !has_origin {
-                    Pays::Vendored(id)
-                } else {
-                    Pays::Package(id)
-                }
-            }
+            whose => match self.met(whose) {
+                None => Pays::Nobody,
+                Some(id) if may_be_std => Pays::Vendored(id),
+                Some(id) => Pays::Package(id),
+            },
         };
         let made = symbol.and_then(|symbol| Some((symbol, symbol.producer?.row())));
         let interpreter = made.and_then(|(symbol, runtime)| {
@@ -469,12 +506,16 @@ impl<'p> Payers<'p> {
             (Kind::Own, Whose::Package(_, name)) if self.functions.is_told => {
                 Whose::Package(Ecosystem::Own, name)
             }
+            (Kind::Own, Whose::File(path)) => Whose::File(path),
             (Kind::Own, _) if self.functions.is_told => {
                 let object = id.map(|id| objects::label(&self.profile[id].long_name));
                 Whose::Package(Ecosystem::Own, object.unwrap_or_default())
             }
             (Kind::Other, Whose::Package(Ecosystem::Own, name)) => {
                 Whose::Package(Ecosystem::Object, name)
+            }
+            (Kind::Other, Whose::File(path)) => {
+                Whose::Package(Ecosystem::Object, self.end(&path).to_owned())
             }
             (_, whose) => whose,
         }
@@ -612,6 +653,27 @@ impl<'p> Payers<'p> {
             set.unwrap_or_else(|_| RegexSet::empty())
         })
     }
+}
+
+/// By path of an own file: as much of it as tells it from the others.
+fn own_ends<'p>(functions: &'p Functions, profile: &'p Profile) -> FxHashMap<&'p str, &'p str> {
+    let files = functions
+        .all
+        .iter()
+        .map(|of| of.identity.name.file.as_str());
+    let is_own = |file: &&str| !file.is_empty() && npm(file).is_none() && pypi(file).is_none();
+    let made = profile
+        .optimised
+        .iter()
+        .filter_map(|(whose, _)| match whose {
+            Whose::File(path) => Some(path.as_str()),
+            _ => None,
+        });
+    let mut files: Vec<&str> = files.filter(is_own).chain(made).collect();
+    files.sort_unstable();
+    files.dedup();
+    let ends = telling(&files);
+    files.into_iter().zip(ends).collect()
 }
 
 /// What nothing is known of.

@@ -194,11 +194,11 @@ fn compiled_for(profile: &Profile, payers: &mut Payers<'_>) -> Vec<(PayerId, f64
         .iter()
         .fold(0, |sum, (_, size)| sum.saturating_add(*size));
     let packages = made.iter().filter_map(|(whose, size)| match whose {
-        Whose::Package(ecosystem, name) => {
-            let id = payers.number(Some(*ecosystem), name.clone());
+        Whose::Nobody | Whose::Std(_) => None,
+        Whose::Package(..) | Whose::File(_) => {
+            let id = payers.met(whose.clone())?;
             Some((id, *size as f64 / total.max(1) as f64))
         }
-        Whose::Nobody | Whose::Std(_) => None,
     });
     packages.collect()
 }
