@@ -49,7 +49,8 @@ pub enum StackEnd {
     ReturnProbe,
     /// The thread's start was reached, but frames are missing on the way: code that keeps no frame pointer was left by it.
     Skipped,
-    /// As [`Self::Recorded`], but its innermost function had no frame yet or never has one, and so its caller is missing.
+    /// As [`Self::Recorded`], but a function had no frame yet or never has one, or was interrupted by a signal, and so a caller
+    /// is missing.
     CallerMissing,
     /// As many calls as the processor's record of them holds (`--call-graph lbr`); there may be more.
     BranchesFull,
@@ -129,7 +130,7 @@ impl StackEnd {
             Self::StitchedFiber => "completed from other samples to the fiber's base",
             Self::ReturnProbe => "a return probe",
             Self::Skipped => "frames missing on the way",
-            Self::CallerMissing => "as recorded, without the caller of the innermost function",
+            Self::CallerMissing => "as recorded, without a caller",
             Self::BranchesFull => "as many calls as the processor keeps",
         }
     }

@@ -166,11 +166,7 @@ fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
     // As for cut stacks: without marks, the line is what it always was.
     let is_marked = profile.marks[StackEnd::CallerMissing].is_some();
     for (end, what, is_told) in [
-        (
-            StackEnd::CallerMissing,
-            "without the caller of the innermost function",
-            is_marked,
-        ),
+        (StackEnd::CallerMissing, "without a caller", is_marked),
         (
             StackEnd::BranchesFull,
             "cut where the processor keeps no more calls",

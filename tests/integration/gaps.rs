@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::live::Lab;
 use crate::recording::{Recording, Sample, Stacks, User};
 use crate::support::{folded, pjit, stdout_of};
 
@@ -103,6 +104,59 @@ fn the_caller_of_a_function_without_a_frame_is_missing_and_marked() {
     assert_eq!(marked.values().sum::<u64>(), unmarked.values().sum::<u64>());
     let check = stdout_of(&["check"], "heap");
     assert!(check.contains("warn  stacks.caller-missing"), "{check}");
+}
+
+/// What a register that holds something else led to is no caller.
+#[test]
+fn no_caller_is_missing_without_a_mark_and_none_is_made_up() {
+    for flags in [&[][..], &["-static"]] {
+        let Some(lab) = Lab::with("missing", "missing", flags) else {
+            return;
+        };
+        let options = ["-F", "999", "-e", "cpu-clock:u", "-g"];
+        if lab.record("p.data", &options, &["./missing"]).is_none() {
+            return;
+        }
+        let stacks = lab.show(&["fold", "-i"], "p.data");
+        let mut told = [0; 3];
+        for line in stacks.lines() {
+            let (stack, _) = line.rsplit_once(' ').expect("a weight");
+            let frames: Vec<&str> = stack.split(';').skip(1).collect();
+            // Whatever stands around main is its caller, or a mark in front of it.
+            if let Some(main) = frames.iter().position(|frame| *frame == "main") {
+                let outer = &frames[..main];
+                let of_library = outer.iter().all(|f| f.starts_with("__libc_start"));
+                let is_marked = outer.first() == Some(&"[caller missing]")
+                    && outer[1..].iter().all(|f| f.starts_with("__libc_start"));
+                assert!(of_library || is_marked, "{line}");
+            }
+            let callers = |of: &str| {
+                let at = frames.iter().position(|frame| frame.starts_with(of));
+                at.map(|at| &frames[..at])
+            };
+            if let Some(outer) = callers("handler") {
+                assert!(
+                    outer.last().is_some_and(|f| f.contains("restore_rt")),
+                    "{line}"
+                );
+                assert_eq!(outer[outer.len() - 2], "[caller missing]", "{line}");
+                told[0] += 1;
+            }
+            if let Some(outer) = callers("interrupted") {
+                assert_eq!(outer.last(), Some(&"starter"), "{line}");
+                told[1] += 1;
+            }
+            // qsort keeps no frame: who called it is not known.
+            if let Some(outer) = callers("compare") {
+                assert!(
+                    !outer.contains(&"main") || outer.contains(&"[caller missing]"),
+                    "{line}"
+                );
+                told[2] += 1;
+            }
+        }
+        assert!(told.iter().all(|count| *count > 0), "{told:?} of {stacks}");
+    }
 }
 
 #[test]

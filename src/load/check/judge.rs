@@ -416,11 +416,10 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
             Level::Note
         };
         let text = format!(
-            "{share:.2}% lack the caller of their innermost function, which has no frame of its own; [caller missing] stands there"
+            "{share:.2}% lack a caller, behind a function that has no frame of its own; [caller missing] stands there"
         );
-        let row = finding(level, "stacks.caller-missing", text).fixed_by([
-            "pjit record without -g, or build everything with -mno-omit-leaf-frame-pointer too",
-        ]);
+        let row = finding(level, "stacks.caller-missing", text)
+            .fixed_by(["pjit record without -g: it copies stacks, which need no frames"]);
         parts.push(row.without_advice_below(Level::Warn));
     }
     let share = percent(samples(StackEnd::BranchesFull), recorded);

@@ -6,7 +6,7 @@ use crate::ids::{Idx, IndexVec};
 use crate::perfdata::{BranchStack, CpuMode, Sample};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Activation, FrameOrigin, Scene, Unwinder, UserFrame, UserState};
+use crate::unwind::{Activation, FrameOrigin, FramePointer, Scene, Unwinder, UserFrame, UserState};
 
 use super::PcId;
 use super::space::SpaceAt;
@@ -32,8 +32,8 @@ pub(super) struct ChainBuilder<'a> {
     at_calls: bool,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
-    /// By address: whether frame-pointer chains that begin there lack the caller, where somebody asked.
-    frameless: IndexVec<PcId, Option<bool>>,
+    /// By address, of ips and of calls: whose frame the frame pointer leads to, where somebody asked.
+    pointers: [IndexVec<PcId, Option<FramePointer>>; 2],
     /// The most entries that a call stack of the processor had.
     most_branches: usize,
     /// Whether frames are missing within the last chain.
@@ -65,7 +65,7 @@ impl<'a> ChainBuilder<'a> {
             marks_gaps,
             at_calls,
             span: None,
-            frameless: IndexVec::new(),
+            pointers: Default::default(),
             most_branches: 0,
             skips: false,
         }
@@ -116,7 +116,7 @@ impl<'a> ChainBuilder<'a> {
             }
             (Recorded::User, None) => {
                 self.insert_leaf_caller(sample, space, out);
-                if !lbr && self.marks_gaps && self.mark_missing_caller(space, out) {
+                if !lbr && self.marks_gaps && self.mark_missing_callers(space, out) {
                     StackEnd::CallerMissing
                 } else {
                     StackEnd::Recorded
@@ -219,24 +219,78 @@ impl<'a> ChainBuilder<'a> {
 
     /// On x86 nothing is recorded of the caller of a function that has no frame of its own: the kernel goes on from its caller's
     /// frame, to the caller's caller. GCC leaves the frame out of functions that call nothing, also with
-    /// `-fno-omit-frame-pointer`. Puts a mark where the caller is missing, and says whether it did.
-    fn mark_missing_caller(&mut self, space: &SpaceAt<'_, 'a>, out: &mut ChainOut<'_>) -> bool {
+    /// `-fno-omit-frame-pointer`; libraries are built without frames, and a signal interrupts a function in the midst of it. Puts a
+    /// mark where a caller is missing, and says whether it did. Where a function has no frame and what comes next is no return
+    /// address, the chain ends: the register held something else.
+    fn mark_missing_callers(&mut self, space: &SpaceAt<'_, 'a>, out: &mut ChainOut<'_>) -> bool {
         let pcs = out.addresses.all();
         let user = |id: &PcId| pcs[*id].mode == CpuMode::User;
-        let Some(at) = out.ids.iter().position(user) else {
+        let Some(leaf) = out.ids.iter().position(user) else {
             return false;
         };
-        let leaf = out.ids[at];
-        if leaf.index() >= self.frameless.len() {
-            self.frameless.resize(leaf.index() + 1, None);
+        let mut missing = Vec::new();
+        let mut end = out.ids.len();
+        for at in leaf..end {
+            let pointer = self.pointer(out.ids[at], at == leaf, space, out.addresses);
+            let next = out
+                .ids
+                .get(at + 1)
+                .map(|next| out.addresses.all()[*next].at);
+            let is_missing = match (pointer, next) {
+                (FramePointer::Own, _) => false,
+                (_, Some(next)) if !self.is_behind_call(next, space) => {
+                    end = at + 1;
+                    break;
+                }
+                (_, None) => at == leaf,
+                (FramePointer::Callers, Some(_)) => true,
+                // It may have been saved just now.
+                (FramePointer::Other, Some(_)) => at > leaf,
+            };
+            if is_missing {
+                missing.push(at + 1);
+            }
         }
-        let frameless = *self.frameless[leaf]
-            .get_or_insert_with(|| self.unwinder.has_no_frame(pcs[leaf].at, space));
-        if frameless {
-            let mark = out.addresses.label(Label::NO_CALLER);
-            out.ids.insert(at + 1, mark);
+        let is_cut = end < out.ids.len();
+        out.ids.truncate(end);
+        let mark = out.addresses.label(Label::NO_CALLER);
+        if is_cut {
+            out.ids.push(mark);
         }
-        frameless
+        for at in missing.iter().rev() {
+            out.ids.insert(*at, mark);
+        }
+        !missing.is_empty()
+    }
+
+    /// Whether an address of a chain, not the first one, may be that of a call.
+    fn is_behind_call(&mut self, at: Avma, space: &SpaceAt<'_, 'a>) -> bool {
+        let behind = at.0.wrapping_add(u64::from(self.at_calls));
+        self.unwinder.is_behind_call(Avma(behind), space)
+    }
+
+    /// Whose frame the frame pointer leads to at an address of a chain.
+    fn pointer(
+        &mut self,
+        id: PcId,
+        is_leaf: bool,
+        space: &SpaceAt<'_, 'a>,
+        addresses: &Addresses,
+    ) -> FramePointer {
+        let known = &mut self.pointers[usize::from(!is_leaf)];
+        if id.index() >= known.len() {
+            known.resize(id.index() + 1, None);
+        }
+        *known[id].get_or_insert_with(|| {
+            let at = addresses.all()[id].at;
+            let is_return = !is_leaf && !self.at_calls;
+            let at = if is_return {
+                Avma(at.0.wrapping_sub(1))
+            } else {
+                at
+            };
+            self.unwinder.frame_pointer(at, space)
+        })
     }
 
     /// The user part from the last-branch record in call-stack mode: the sampled address, then where each call came from that

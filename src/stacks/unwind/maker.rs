@@ -129,6 +129,20 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         }
     }
 
+    /// Whether a signal's handler returned to a place, or does so behind it.
+    pub(super) fn is_sigreturn(place: &CodeLocation<'_, 'a>) -> bool {
+        let CodeLocation::File {
+            offset,
+            binary: Some(image),
+            ..
+        } = *place
+        else {
+            return false;
+        };
+        let behind = image.bytes_from(offset.plus(1), 32);
+        is_in_sigreturn::<A>(image, offset) || A::sigreturn_len(behind).is_some()
+    }
+
     /// Whether a place lies in a file that Go's compiler made.
     pub(super) fn is_go(&mut self, place: &CodeLocation<'_, 'a>) -> bool {
         let CodeLocation::File {

@@ -237,6 +237,17 @@ impl CodeLocation<'_, '_> {
     }
 }
 
+/// Whose frame the frame pointer leads to within a function. A chain of frame pointers goes on from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FramePointer {
+    /// Its own, as far as is known: the next address is in its caller.
+    Own,
+    /// That of its caller, for the function has not set up one (a leaf may never do so): the next address is in its caller's caller.
+    Callers,
+    /// The function keeps something else in the register, and what it held on the stack.
+    Other,
+}
+
 /// How a frame was found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FrameOrigin {
@@ -471,10 +482,14 @@ impl<'a> Unwinder<'a> {
         walker!(&mut self.inner, walker => walker.leaf_caller(ip, regs, recorded, code), else None)
     }
 
-    /// Whether a chain of frame pointers that begins at an ip lacks the caller there: call frame information says that the function
-    /// has not set up a frame (a leaf may never do so), and the register is still its caller's.
-    pub fn has_no_frame<S: CodeSpace<'a>>(&mut self, ip: Avma, code: &S) -> bool {
-        walker!(&mut self.inner, walker => walker.has_no_frame(ip, code), else false)
+    /// Where a chain of frame pointers goes on from an address, an ip or that of a call, as call frame information says.
+    pub fn frame_pointer<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> FramePointer {
+        walker!(&mut self.inner, walker => walker.frame_pointer(at, code), else FramePointer::Own)
+    }
+
+    /// Whether a return address may be one: code lies there, and no instruction in front of it says that it is no call.
+    pub fn is_behind_call<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> bool {
+        walker!(&mut self.inner, walker => walker.is_behind_call(at, code), else true)
     }
 
     /// Stack pointers of the leaf and of the outermost frame that the last [`walk`](Self::walk) met: between them

@@ -1200,21 +1200,22 @@ fn functions_without_a_frame_are_known_by_their_frame_information() {
     functions[3].len = 0x80;
     let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
     let mut unwinder = Unwinder::new(Some(Arch::X86_64), Arc::new(CfiTables::new()));
+    use crate::unwind::FramePointer::{Callers, Other, Own};
     let cases = [
-        // Never a frame; before and behind the set-up of one; room on the stack and no frame pointer.
-        (0x20, true),
-        (0x100, true),
-        (0x110, false),
-        (0x202, true),
-        (0x210, false),
+        // Never a frame; before and behind the set-up of one; the register saved, and no frame.
+        (0x20, Callers),
+        (0x100, Callers),
+        (0x110, Own),
+        (0x202, Callers),
+        (0x210, Other),
         // Saved, and then restored.
-        (0x384, false),
-        (0x38a, true),
+        (0x384, Other),
+        (0x38a, Callers),
         // The outermost function has no caller.
-        (0x320, false),
+        (0x320, Own),
     ];
     for (at, expected) in cases {
-        let found = unwinder.has_no_frame(Avma(BASE + at), &process);
+        let found = unwinder.frame_pointer(Avma(BASE + at), &process);
         assert_eq!(found, expected, "{at:x}");
     }
 }

@@ -13,6 +13,7 @@ mod registers;
 
 use std::sync::Arc;
 
+use super::FramePointer;
 use super::arch::{Architecture, RegisterFile};
 use super::cfi::CfiTables;
 use super::go;
@@ -185,15 +186,21 @@ impl<'a, A: Architecture> Walker<'a, A> {
         frames.leaf_caller(ip.0, link, recorded)
     }
 
-    /// See [`super::Unwinder::has_no_frame`].
-    pub(super) fn has_no_frame<S: CodeSpace<'a>>(&mut self, ip: Avma, code: &S) -> bool {
+    /// See [`super::Unwinder::frame_pointer`].
+    pub(super) fn frame_pointer<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> FramePointer {
         if A::LINK_REGISTER {
-            return false;
+            return FramePointer::Own;
         }
-        let place = code.locate(ip);
+        let place = code.locate(at);
+        // That of the function that the signal interrupted.
+        if RuleMaker::<A>::is_sigreturn(&place) {
+            return FramePointer::Callers;
+        }
         let rule = self.rules.stated(&place);
-        if rule.kind != Kind::Frame || rule.cfa_register != A::SP {
-            return false;
+        match rule.kind {
+            Kind::SignalFrame => return FramePointer::Callers,
+            Kind::Frame if rule.cfa_register == A::SP => {}
+            _ => return FramePointer::Own,
         }
         // What was saved below the stack pointer was restored. Go's frame information does not tell of frame pointers, which
         // every function keeps that has something on the stack.
@@ -201,7 +208,43 @@ impl<'a, A: Architecture> Walker<'a, A> {
         let is_bare = frame == i64::from(A::WORD);
         let saved_at = frame.saturating_add(i64::from(rule.fp_slot) * i64::from(A::WORD));
         let is_restored = rule.fp_slot == IN_REGISTER || rule.fp_slot != LOST && saved_at < 0;
-        is_bare || is_restored && !self.rules.is_go(&place)
+        if is_bare {
+            return FramePointer::Callers;
+        }
+        match self.rules.is_go(&place) {
+            true => FramePointer::Own,
+            false if is_restored => FramePointer::Callers,
+            false => FramePointer::Other,
+        }
+    }
+
+    /// See [`super::Unwinder::is_behind_call`].
+    pub(super) fn is_behind_call<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> bool {
+        // None is asked for.
+        let regs = Registers {
+            abi: A::ABI,
+            mask: 0,
+            values: &[],
+        };
+        let cursor = Cursor {
+            sp: 0,
+            sp_exact: false,
+            fp: None,
+            lr: None,
+        };
+        let mut frames = Frames {
+            walker: self,
+            code,
+            stack: Stack::new(0, &[]),
+            basis: Basis::Sample(regs),
+            cursor,
+            leaf: false,
+            way: None,
+            probes: 0,
+        };
+        let target = frames.target(at.0, false);
+        !matches!(target.place, CodeLocation::Nothing)
+            && frames.call_check(&target) != CallCheck::NoCall
     }
 
     pub(super) fn walk<S: CodeSpace<'a>>(
