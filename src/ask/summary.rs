@@ -9,12 +9,15 @@ use crate::needs::Needs;
 use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
-use crate::output::{stdio, summary};
-use crate::profile::Facet;
+use crate::output::{self, stdio, summary};
+use crate::profile::{Facet, Profile};
 use crate::questions;
 use crate::questions::edges::Edges;
+use crate::questions::functions::Functions;
+use crate::questions::over_time::{self, OverTime};
 use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
+use crate::questions::tally::Tally;
 
 /// Where the weight goes.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +32,8 @@ pub struct Summary {
     pub is_part: bool,
     /// The only table that is shown, if not all are.
     pub by: Option<summary::By>,
+    /// When, and not where: phases, spells and gaps.
+    pub over_time: bool,
     /// The table that CSV shows: self, own, foreign, packages, activities, processes, cgroups or lines.
     pub table: String,
 }
@@ -36,6 +41,8 @@ pub struct Summary {
 /// Where it went.
 pub struct Summarised {
     summary: question::Summary,
+    /// If that was asked for.
+    over: Option<OverTime>,
     options: summary::PageOptions,
     table: String,
     common: Common,
@@ -60,6 +67,7 @@ impl Question for Summary {
             | Needs::OPTIMISED
             | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
+            | over_time::NEEDS.only_if(self.over_time)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
@@ -107,17 +115,31 @@ impl Question for Summary {
             _ => Grouping::Programs,
         };
         let spending = Spending::of(&profile, &tally, payers, grouping);
+        let over = view
+            .over_time
+            .then(|| over(&profile, &functions, &tally))
+            .transpose()?;
         let counted = (tally, spending);
         let summary = question::Summary::of(&profile, functions, counted, facts, wanted);
         forget_large(profile);
         Ok(Summarised {
             summary,
+            over,
             options,
             table: view.table.clone(),
             common,
             numbers,
         })
     }
+}
+
+/// What the samples of the event say about when.
+fn over(profile: &Profile, functions: &Functions, tally: &Tally) -> Result<OverTime, AskError> {
+    let over = OverTime::of(profile, functions, tally.event);
+    over.ok_or_else(|| {
+        let path = &profile.recording.path;
+        AskError::Absent(format!("{path}: no sample has a time"))
+    })
 }
 
 impl Paged for Summarised {
@@ -130,14 +152,25 @@ impl Paged for Summarised {
             lines,
             ..self.options.clone()
         };
-        summary::page(&self.summary, &options)
+        match &self.over {
+            Some(over) => output::over_time::page(&self.summary, over, &options),
+            None => summary::page(&self.summary, &options),
+        }
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        summary::csv_rows(&self.summary, &self.table)
+        match &self.over {
+            Some(over) => output::over_time::csv_rows(&self.summary, over),
+            None => summary::csv_rows(&self.summary, &self.table),
+        }
     }
 
     fn json(&self, rows: usize) -> Value {
-        json::summary(&self.summary, &self.common, rows)
+        let mut document = json::summary(&self.summary, &self.common, rows);
+        if let (Some(over), Value::Object(parts)) = (&self.over, &mut document) {
+            let over = output::over_time::document(&self.summary, over, rows);
+            parts.insert("over_time".to_owned(), over);
+        }
+        document
     }
 }

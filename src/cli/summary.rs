@@ -22,11 +22,20 @@ pub(super) const PAGE: Page = Page {
             "pjit summary --own '^myapp::' --budget 100",
             "my code, 100 lines",
         ),
+        ("pjit summary --over-time", "when it stalls"),
         ("pjit summary --format json | jq '.functions[0]'", ""),
         ("pjit summary --format csv --table own > own.csv", ""),
     ],
     short: &[
-        "by", "own", "not-own", "package", "weight", "event", "format", "budget",
+        "by",
+        "over-time",
+        "own",
+        "not-own",
+        "package",
+        "weight",
+        "event",
+        "format",
+        "budget",
     ],
     notes: "Own code is written by the program's authors. In compiled programs it is the executable without its standard library. In runtimes it is the code they run, without libraries and packages.\n\nA function is credited with the samples in which it is the innermost own frame. It pays for libraries and the kernel below. Credited time and time without an own frame add up to the total.",
 };
@@ -57,6 +66,10 @@ pub struct SummaryArgs {
     )]
     by: Option<By>,
 
+    /// Show when: long spells in one function, phases, times without CPU
+    #[arg(long = "over-time", conflicts_with_all = ["by", "table"])]
+    over_time: bool,
+
     /// Table to print as CSV [default: own, or the one of --by]
     #[arg(
         long = "table",
@@ -81,6 +94,7 @@ impl Verb for SummaryArgs {
             small: matches!(self.print.format, Format::Json | Format::Csv),
             edges: self.edges,
             by: self.by,
+            over_time: self.over_time,
             is_part: false,
             table: self.table.clone().unwrap_or_else(|| {
                 let table = match self.by {

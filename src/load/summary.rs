@@ -102,6 +102,7 @@ pub(super) fn summarise(
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
         time_range: time_range(samples),
+        begin: session.seen.map(|(first, _)| first),
         wall_clock: recording
             .features
             .clock_data

@@ -19,6 +19,7 @@ pub mod json;
 pub mod list;
 pub mod markdown;
 mod names;
+pub mod over_time;
 pub mod page;
 pub mod peek;
 pub mod pprof;

@@ -121,6 +121,12 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     page
 }
 
+/// The lines before everything, without the `#`.
+#[must_use]
+pub fn head(summary: &Summary, options: &PageOptions) -> Vec<String> {
+    PageMaker { summary, options }.head()
+}
+
 /// What the first lines are about.
 pub struct Head<'h> {
     /// What was recorded.

@@ -622,6 +622,8 @@ pub struct RecordingSummary {
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
+    /// Time of the first sample that was there, in ns, also where `--time` left it out.
+    pub begin: Option<u64>,
     /// One moment in ns since 1970 and on the clock of the samples.
     pub wall_clock: Option<(u64, u64)>,
     /// Socket of each CPU, if the recording tells.

@@ -38,6 +38,7 @@ mod namesakes;
 mod narrow;
 mod oracle;
 mod outputs;
+mod over_time;
 mod own;
 mod page;
 mod paths;

@@ -1016,6 +1016,7 @@ fn answers_follow_the_schema() {
         for view in [
             &["summary", "--format", "json", "--edges"][..],
             &["summary", "--format", "json", "--budget", "20"],
+            &["summary", "--over-time", "--format", "json"],
             &["peek", ".", "--format", "json", "--depth", "3"],
             &["list", ".", "--format", "json", "--budget", "40"],
             &["diff", &path, "--format", "json"],

@@ -17,6 +17,7 @@ pub mod kinds;
 pub mod known;
 pub mod list;
 pub mod matching;
+pub mod over_time;
 pub mod payers;
 pub mod peek;
 pub mod programs;

@@ -1,0 +1,115 @@
+//! Gaps: times in which a thread had no CPU. Whether it waited or was not let run switches tell, where they were recorded, and samples
+//! do not.
+
+use std::cmp::Reverse;
+
+use super::spells::{steps, usual_period};
+use super::timeline::{Moment, Timeline};
+use crate::profile::ThreadId;
+use crate::questions::functions::FunctionId;
+use crate::run_state::RunState;
+
+/// The gaps of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gaps {
+    /// The thread.
+    pub thread: ThreadId,
+    /// In order of time.
+    pub all: Vec<Gap>,
+}
+
+/// A time without a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Time of the sample before it.
+    pub from: u64,
+    /// Time of the sample behind it.
+    pub to: u64,
+    /// The innermost function before it.
+    pub before: FunctionId,
+    /// The innermost function behind it.
+    pub behind: FunctionId,
+    /// What the thread did for more than half of it, if switches tell.
+    pub state: Option<RunState>,
+}
+
+impl Gap {
+    /// How long it is.
+    #[must_use]
+    pub const fn length(&self) -> u64 {
+        self.to - self.from
+    }
+}
+
+impl Gaps {
+    /// How long they are together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.all
+            .iter()
+            .fold(0, |sum, gap| sum.saturating_add(gap.length()))
+    }
+
+    /// The longest, of equals the first.
+    #[must_use]
+    pub fn longest(&self) -> Option<&Gap> {
+        self.all.iter().rev().max_by_key(|gap| gap.length())
+    }
+}
+
+/// Shorter ones are none, in ns.
+const SHORTEST: u64 = 50_000_000;
+
+pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Gaps> {
+    let threads = timeline.by_thread().into_iter();
+    let mut all: Vec<Gaps> = threads
+        .map(|(thread, moments)| Gaps {
+            thread,
+            all: of_thread(timeline, thread, &moments),
+        })
+        .filter(|gaps| !gaps.all.is_empty())
+        .collect();
+    all.sort_by_key(|gaps| (Reverse(gaps.total()), gaps.thread));
+    all
+}
+
+fn of_thread(timeline: &Timeline<'_>, thread: ThreadId, moments: &[Moment]) -> Vec<Gap> {
+    let mut usual = steps(moments);
+    usual.sort_unstable();
+    let usual = usual.get(usual.len() * 95 / 100).copied().unwrap_or(0);
+    let period = usual_period(timeline, moments);
+    let least = SHORTEST
+        .max(period.saturating_mul(20))
+        .max(usual.saturating_mul(3));
+    let pairs = moments.windows(2);
+    let pairs = pairs.filter(|pair| pair[1].time - pair[0].time > least);
+    pairs
+        .map(|pair| Gap {
+            from: pair[0].time,
+            to: pair[1].time,
+            before: timeline.paths[pair[0].path].leaf,
+            behind: timeline.paths[pair[1].path].leaf,
+            state: state(timeline, thread, (pair[0].time, pair[1].time)),
+        })
+        .collect()
+}
+
+/// What a thread did for more than half of a time.
+fn state(timeline: &Timeline<'_>, thread: ThreadId, (from, to): (u64, u64)) -> Option<RunState> {
+    let mut sums = [RunState::Blocked, RunState::BlockedIo, RunState::Runnable].map(|of| (0, of));
+    for wait in timeline
+        .all_waits
+        .iter()
+        .filter(|wait| wait.thread == thread)
+    {
+        let end = wait.to.unwrap_or(u64::MAX).min(to);
+        let inside = end.saturating_sub(wait.from.max(from));
+        let sum = sums.iter_mut().find(|(_, state)| *state == wait.state);
+        if let Some((sum, _)) = sum {
+            *sum += inside;
+        }
+    }
+    let most = sums.into_iter().max_by_key(|(sum, _)| *sum);
+    most.filter(|(sum, _)| 2 * sum > to - from)
+        .map(|(_, state)| state)
+}

@@ -1,0 +1,109 @@
+//! Functions that change most over time: the share of each in columns of equal length.
+
+use rustc_hash::FxHashMap;
+
+use super::timeline::Timeline;
+use crate::questions::functions::FunctionId;
+
+/// Into how many columns the time is divided.
+pub const COLUMNS: usize = 48;
+/// Rows that are told.
+const MOST: usize = 8;
+/// Functions with less of all samples change nothing.
+const LEAST: f64 = 0.02;
+/// Part of a function's samples that has to be elsewhere for it to be there evenly; with less it does not change.
+const EVEN: f64 = 0.25;
+/// So many times what chance puts elsewhere.
+const CHANCE: f64 = 1.5;
+
+/// A function over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The function.
+    pub function: FunctionId,
+    /// Its share of all samples.
+    pub share: f64,
+    /// Its share of the samples of each column; nothing where there are none.
+    pub columns: Vec<Option<f64>>,
+}
+
+/// Numbers of samples by column.
+type Counts = [u32; COLUMNS];
+
+pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
+    let (first, last) = timeline.range();
+    let length = (last - first).max(1);
+    let column = |time: u64| -> usize {
+        let share = u128::from(time - first) * COLUMNS as u128 / u128::from(length);
+        (share as usize).min(COLUMNS - 1)
+    };
+    let mut all: Counts = [0; COLUMNS];
+    // By path first: samples are many, and paths are long.
+    let mut of_path: FxHashMap<_, Counts> = FxHashMap::default();
+    for moment in &timeline.moments {
+        let at = column(moment.time);
+        all[at] += 1;
+        of_path.entry(moment.path).or_insert([0; COLUMNS])[at] += 1;
+    }
+    let mut rows: FxHashMap<FunctionId, Counts> = FxHashMap::default();
+    for (path, counts) in &of_path {
+        for function in &*timeline.paths[*path].functions {
+            let row = rows.entry(*function).or_insert([0; COLUMNS]);
+            row.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, more)| *sum += more);
+        }
+    }
+    let n = timeline.moments.len() as f64;
+    let sum = |row: &Counts| row.iter().map(|count| f64::from(*count)).sum::<f64>();
+    let mut found: Vec<(FunctionId, Counts, f64)> = rows
+        .into_iter()
+        .filter(|(_, row)| sum(row) > LEAST * n)
+        .map(|(function, row)| {
+            let share = sum(&row) / n;
+            let pairs = row.iter().zip(&all);
+            let apart = pairs.map(|(of, all)| (f64::from(*of) - f64::from(*all) * share).abs());
+            (function, row, apart.sum::<f64>() / n)
+        })
+        .filter(|(_, row, apart)| {
+            let share = sum(row) / n;
+            // The mean of what a binomial number differs by.
+            let spread = |all: &u32| (f64::from(*all) * share * (1.0 - share)).sqrt();
+            let chance =
+                all.iter().map(spread).sum::<f64>() * (2.0 / std::f64::consts::PI).sqrt() / n;
+            *apart >= (EVEN * share).max(CHANCE * chance)
+        })
+        .collect();
+    // Own functions stand for others that are always where they are.
+    let is_own = |function: FunctionId| timeline.functions.is_own(function);
+    found.sort_by(|a, b| {
+        let by_change = b.2.total_cmp(&a.2);
+        by_change
+            .then(is_own(b.0).cmp(&is_own(a.0)))
+            .then(a.0.cmp(&b.0))
+    });
+    let mut shown: Vec<(FunctionId, Counts)> = Vec::new();
+    for (function, row, _) in found {
+        let is_same = |known: &Counts| {
+            let pairs = known.iter().zip(&row);
+            let apart: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+            (apart as f64) < 0.25 * sum(&row)
+        };
+        match shown.iter().position(|(_, known)| is_same(known)) {
+            Some(at) if is_own(function) && !is_own(shown[at].0) => shown[at].0 = function,
+            Some(_) => {}
+            None if shown.len() < MOST => shown.push((function, row)),
+            None => break,
+        }
+    }
+    let series = shown.into_iter().map(|(function, row)| Series {
+        function,
+        share: sum(&row) / n,
+        columns: row
+            .iter()
+            .zip(&all)
+            .map(|(of, all)| (*all > 0).then(|| f64::from(*of) / f64::from(*all)))
+            .collect(),
+    });
+    series.collect()
+}

@@ -1,0 +1,289 @@
+//! Spells: long stretches of one thread inside one function, without a break.
+//!
+//! Sampling knows no calls: two calls one behind the other are one spell, and a spell ends where a sample is elsewhere or where the
+//! thread has none for a while. Where switches were recorded with stacks it ends where the thread waited outside of the function,
+//! however long it had to wait for a processor.
+
+use rustc_hash::FxHashMap;
+
+use super::timeline::{FEWEST, Moment, Timeline};
+use crate::profile::ThreadId;
+use crate::questions::functions::FunctionId;
+
+/// Long spells of a thread in a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spell {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The function, the innermost of those with the same spells; an own one, if there is one.
+    pub function: FunctionId,
+    /// Times of the first and the last sample of each, in order.
+    pub at: Vec<(u64, u64)>,
+    /// How long each is.
+    pub lengths: Vec<u64>,
+    /// The median of that.
+    pub median: u64,
+    /// Place of the longest.
+    pub longest: usize,
+    /// The step in ns between their beginnings, where that is regular.
+    pub every: Option<u64>,
+}
+
+impl Spell {
+    /// How long they are together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.lengths
+            .iter()
+            .fold(0, |sum, length| sum.saturating_add(*length))
+    }
+}
+
+/// A spell shorter than this is none, in ns.
+const SHORTEST: u64 = 20_000_000;
+/// A spell of fewer samples is none.
+const LEAST: usize = 8;
+/// Shares of a thread's samples between which a function may have spells. One that is nearly always there has no breaks.
+const SHARES: [f64; 2] = [0.005, 0.8];
+/// Spells of a function that are kept: of more the text would say no more.
+const MOST: usize = 10_000;
+
+pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Spell> {
+    let mut all = Vec::new();
+    for (thread, moments) in timeline.by_thread() {
+        let whole: Vec<Moment> = moments
+            .into_iter()
+            .filter(|moment| timeline.is_whole(moment))
+            .collect();
+        if whole.len() >= FEWEST {
+            of_thread(timeline, thread, &whole, &mut all);
+        }
+    }
+    all.sort_by_key(|spell| {
+        (
+            std::cmp::Reverse(spell.total()),
+            spell.thread,
+            spell.function,
+        )
+    });
+    all
+}
+
+/// Runs of samples in one function.
+struct Runs {
+    function: FunctionId,
+    /// From the first to the one behind the last, as places in the thread's samples.
+    runs: Vec<(usize, usize)>,
+    /// How deep it lies, where it was first met.
+    depth: usize,
+}
+
+impl Runs {
+    fn len(&self) -> usize {
+        self.runs.iter().map(|(from, to)| to - from).sum()
+    }
+
+    /// How many samples both have.
+    fn common(&self, other: &Self) -> usize {
+        let (mut sum, mut rest) = (0, other.runs.as_slice());
+        for (from, to) in &self.runs {
+            while let [(begin, end), more @ ..] = rest {
+                sum += end.min(to).saturating_sub(*begin.max(from));
+                if end > to {
+                    break;
+                }
+                rest = more;
+            }
+        }
+        sum
+    }
+}
+
+/// A function while its runs are found.
+#[derive(Clone, Copy)]
+struct Open {
+    /// The first of the run, as a place among samples.
+    start: usize,
+    /// The last thing of the run, as a place among samples and waits.
+    last: usize,
+    /// Samples of the run.
+    length: usize,
+    /// In how many samples it is.
+    count: usize,
+    depth: usize,
+}
+
+fn of_thread(timeline: &Timeline<'_>, thread: ThreadId, moments: &[Moment], out: &mut Vec<Spell>) {
+    let waits = timeline.waits.iter().filter(|wait| wait.thread == thread);
+    // A cut stack does not tell what was left by a wait.
+    let waits: Vec<&Moment> = waits.filter(|wait| timeline.is_whole(wait)).collect();
+    let limit = if timeline.knows_waits() {
+        u64::MAX
+    } else {
+        limit(moments)
+    };
+    let n = moments.len();
+    let mut open: FxHashMap<FunctionId, Open> = FxHashMap::default();
+    let mut runs: FxHashMap<FunctionId, Vec<(usize, usize)>> = FxHashMap::default();
+    let period = usual_period(timeline, moments);
+    let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
+    let mut close = |function: FunctionId, open: &Open| {
+        let (from, to) = (open.start, open.start + open.length);
+        if open.length >= LEAST && lasts(from, to) >= SHORTEST {
+            let of = runs.entry(function).or_default();
+            if of.len() < MOST {
+                of.push((from, to));
+            }
+        }
+    };
+    let (mut place, mut wait) = (0, 0);
+    for (at, moment) in moments.iter().enumerate() {
+        // What a wait happened in goes on behind it.
+        while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
+            place += 1;
+            for function in &*timeline.paths[next.path].functions {
+                if let Some(of) = open.get_mut(function).filter(|of| of.last + 1 == place) {
+                    of.last = place;
+                }
+            }
+            wait += 1;
+        }
+        let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
+        // Nothing follows on what was before.
+        place += 1 + usize::from(is_broken);
+        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
+            let of = open.entry(*function).or_insert(Open {
+                start: at,
+                last: place - 1,
+                length: 0,
+                count: 0,
+                depth,
+            });
+            if of.last + 1 != place {
+                close(*function, of);
+                (of.start, of.length) = (at, 0);
+            }
+            (of.last, of.length, of.count) = (place, of.length + 1, of.count + 1);
+        }
+    }
+    for (function, of) in &open {
+        close(*function, of);
+    }
+    let mut found = Vec::new();
+    for (function, mut all) in runs {
+        let of = &open[&function];
+        let share = of.count as f64 / n as f64;
+        if !(SHARES[0]..=SHARES[1]).contains(&share) {
+            continue;
+        }
+        // The longest run that samples have which do not depend on each other.
+        let chance = (n as f64 * (1.0 - share)).max(2.0).ln() / -share.ln();
+        all.retain(|(from, to)| (to - from) as f64 >= 2.0 * chance);
+        let runs = Runs {
+            function,
+            runs: all,
+            depth: of.depth,
+        };
+        if !runs.runs.is_empty() && 2 * runs.len() >= of.count {
+            found.push(runs);
+        }
+    }
+    for runs in distinct(timeline, found) {
+        let at = runs.runs.iter();
+        let at: Vec<(u64, u64)> = at
+            .map(|(from, to)| (moments[*from].time, moments[to - 1].time))
+            .collect();
+        let lengths: Vec<u64> = at.iter().map(|(from, to)| to - from + period).collect();
+        let median = median(&lengths);
+        let longest = (0..lengths.len()).rev().max_by_key(|at| lengths[*at]);
+        out.push(Spell {
+            thread,
+            function: runs.function,
+            every: every(&at, median),
+            median,
+            longest: longest.unwrap_or(0),
+            lengths,
+            at,
+        });
+    }
+}
+
+/// Without functions that have the same spells as others: the innermost own one of these stays, else the innermost.
+fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
+    found.sort_by_key(|of| {
+        (
+            std::cmp::Reverse(of.len()),
+            std::cmp::Reverse(of.depth),
+            of.function,
+        )
+    });
+    let mut kept: Vec<Runs> = Vec::new();
+    for of in found {
+        let same = kept.iter_mut().find(|known| {
+            let least = of.len().min(known.len()) as f64;
+            of.common(known) as f64 >= 0.8 * least
+        });
+        let Some(known) = same else {
+            kept.push(of);
+            continue;
+        };
+        let covers = of.len() as f64 >= 0.9 * known.len() as f64;
+        let own = |of: &Runs| timeline.functions.is_own(of.function);
+        if covers && (own(&of), of.depth) > (own(known), known.depth) {
+            *known = of;
+        }
+    }
+    kept
+}
+
+/// How long a thread may have no sample within a spell: four of its long steps.
+fn limit(moments: &[Moment]) -> u64 {
+    let mut steps = steps(moments);
+    if steps.is_empty() {
+        return 0;
+    }
+    steps.sort_unstable();
+    (4 * steps[steps.len() * 95 / 100]).clamp(5_000_000, 50_000_000)
+}
+
+/// Times between samples.
+pub(super) fn steps(moments: &[Moment]) -> Vec<u64> {
+    let pairs = moments.windows(2);
+    pairs.map(|pair| pair[1].time - pair[0].time).collect()
+}
+
+/// The time that a sample stands for.
+pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
+    if timeline.is_clock {
+        let periods: Vec<u64> = moments.iter().map(|moment| moment.period).collect();
+        return median(&periods);
+    }
+    median(&steps(moments))
+}
+
+/// The middle one, of an even number the higher of both.
+pub(super) fn median(of: &[u64]) -> u64 {
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    of.get(of.len() / 2).copied().unwrap_or(0)
+}
+
+/// The median step between beginnings, if steps vary by less than a quarter. Pieces that are near to each other count as one.
+fn every(at: &[(u64, u64)], median_length: u64) -> Option<u64> {
+    let mut begins: Vec<u64> = Vec::new();
+    let mut end = None;
+    for (from, to) in at {
+        if end.is_none_or(|end: u64| from - end > median_length / 2) {
+            begins.push(*from);
+        }
+        end = Some(*to);
+    }
+    let steps: Vec<u64> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if steps.len() < 3 {
+        return None;
+    }
+    let mean = steps.iter().map(|step| *step as f64).sum::<f64>() / steps.len() as f64;
+    let squares = steps.iter().map(|step| (*step as f64 - mean).powi(2));
+    let spread = (squares.sum::<f64>() / steps.len() as f64).sqrt();
+    (spread < 0.25 * mean).then(|| median(&steps))
+}

@@ -1,0 +1,243 @@
+//! Samples whose times and stacks are known.
+
+use super::*;
+use crate::profile::{Profile, StackEnd, StackId, Wait};
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::report::testing::ProfileBuilder;
+use crate::run_state::RunState;
+use crate::runtimes::Producer;
+
+const MS: u64 = 1_000_000;
+
+/// Numbers that look like chance, and are the same in each run.
+struct Chance(u64);
+
+impl Chance {
+    /// SplitMix64.
+    fn below(&mut self, share: f64) -> bool {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ (word >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 <= share
+    }
+}
+
+/// A profile of samples: time, thread and stack, leaf first. Names in capitals are own ones.
+fn profile(samples: &[(u64, &str, &str)]) -> Profile {
+    let mut builder = ProfileBuilder::default();
+    builder.unwound = true;
+    for (_, thread, stack) in samples {
+        builder.sample(thread, stack, 1);
+    }
+    let mut profile = builder.finish();
+    for (entry, (time, ..)) in profile.entries.iter_mut().zip(samples) {
+        entry.time = *time;
+    }
+    for symbol in &mut profile.symbols {
+        if symbol.name.chars().all(|c| c.is_ascii_uppercase()) {
+            symbol.name = format!("JS:*{} /w/a.js:1:1", symbol.name);
+            symbol.producer = Some(Producer::V8);
+        }
+    }
+    profile
+}
+
+fn over(profile: &Profile) -> (OverTime, Functions) {
+    let functions = Functions::of(profile, &OwnRules::default());
+    let over = OverTime::of(profile, &functions, EventId(0)).expect("there are times");
+    (over, functions)
+}
+
+fn name(functions: &Functions, id: crate::questions::functions::FunctionId) -> String {
+    functions.get(id).identity.name.name.clone()
+}
+
+/// Twelve seconds of one sample a millisecond: short calls, and a stall of 200 ms every 1.5 s.
+fn stalls() -> Vec<(u64, &'static str, &'static str)> {
+    let mut chance = Chance(1);
+    (1..12_000)
+        .map(|ms| {
+            let stack = match ms % 1500 {
+                0..200 if ms >= 1500 => "sort;STALL;main",
+                _ if chance.below(0.4) => "PARSE;main",
+                _ => "RENDER;main",
+            };
+            (ms * MS, "node", stack)
+        })
+        .collect()
+}
+
+#[test]
+fn stalls_are_spells_of_the_own_function() {
+    let (over, functions) = over(&profile(&stalls()));
+    let [spell] = &over.spells[..] else {
+        panic!("{:?}", over.spells);
+    };
+    assert_eq!(name(&functions, spell.function), "STALL");
+    assert_eq!((spell.at.len(), spell.median), (7, 200 * MS));
+    assert_eq!(spell.at[0], (1500 * MS, 1699 * MS));
+    assert_eq!(spell.every, Some(1500 * MS));
+    assert_eq!(over.threads.len(), 1);
+    assert!(
+        over.gaps.is_empty() && over.phases.is_empty(),
+        "{:?}",
+        over.phases
+    );
+}
+
+#[test]
+fn cut_stacks_end_no_spell() {
+    let samples = stalls();
+    let mut profile = profile(&samples);
+    // As if it were somewhere else, and nobody knows where that is.
+    let elsewhere = profile.entries[10].stack;
+    let cut: Vec<_> = profile.stacks.get(elsewhere).to_vec();
+    let cut: StackId = profile.stacks.push(&cut, StackEnd::DumpTooShort);
+    for entry in profile
+        .entries
+        .iter_mut()
+        .filter(|of| of.time / MS % 1500 == 100)
+    {
+        entry.stack = cut;
+    }
+    let (over, _) = over(&profile);
+    assert_eq!(over.spells.len(), 1);
+    assert_eq!(over.spells[0].at.len(), 7);
+}
+
+#[test]
+fn a_wait_outside_ends_a_spell_and_a_want_of_processors_does_not() {
+    let mut samples: Vec<_> = stalls();
+    // 100 ms in the midst of each stall in which there is no sample.
+    samples.retain(|(time, ..)| !(50..150).contains(&(time / MS % 1500)) || *time < 1500 * MS);
+    let (without, _) = over(&profile(&samples));
+    assert!(without.spells.iter().all(|spell| spell.median < 60 * MS));
+    let mut waiting = samples.clone();
+    waiting.push((100 * MS, "node", "schedule;RENDER;main"));
+    let mut known = profile(&waiting);
+    let switch = known.events.push(known.events[EventId(0)].clone());
+    let last = known.entries.last_mut().expect("the wait");
+    last.event = switch;
+    let thread = last.thread;
+    let wait = Wait {
+        thread,
+        from: 100 * MS,
+        to: Some(101 * MS),
+        state: RunState::Blocked,
+    };
+    known.waits.push(wait);
+    let (over, _) = over(&known);
+    assert!(over.knows_waits);
+    assert_eq!(over.spells.len(), 1, "{:?}", over.spells);
+    assert_eq!(over.spells[0].median, 200 * MS);
+}
+
+#[test]
+fn times_without_a_sample_are_gaps() {
+    let wanted = [2000..2200, 5000..5300, 9000..9250];
+    let mut samples = stalls();
+    samples.retain(|(time, ..)| !wanted.iter().any(|gap| gap.contains(&(time / MS))));
+    // Of threads without own code nothing is said.
+    samples.extend((1..60).map(|at| (at * 200 * MS, "compiler", "compile;start_thread")));
+    samples.sort_by_key(|(time, ..)| *time);
+    let (over, functions) = over(&profile(&samples));
+    let [gaps] = &over.gaps[..] else {
+        panic!("{:?}", over.gaps);
+    };
+    let lengths: Vec<u64> = gaps.all.iter().map(|gap| gap.length() / MS).collect();
+    assert_eq!(lengths, [201, 301, 251]);
+    assert_eq!(gaps.longest().map(|gap| gap.from), Some(4999 * MS));
+    assert_eq!(over.threads.len(), 1);
+    assert_eq!(
+        over.threads.values().next().map(|of| of.comm.as_str()),
+        Some("node")
+    );
+    assert!(!name(&functions, gaps.all[0].before).is_empty());
+}
+
+/// Samples of two functions, of which the first has so large a share before and behind the middle.
+fn shift(count: u64, seed: u64, shares: [f64; 2]) -> Profile {
+    let mut chance = Chance(seed);
+    let samples: Vec<_> = (1..=count)
+        .map(|at| {
+            let share = shares[usize::from(at > count / 2)];
+            let stack = if chance.below(share) {
+                "A;main"
+            } else {
+                "B;main"
+            };
+            (at * MS, "node", stack)
+        })
+        .collect();
+    profile(&samples)
+}
+
+#[test]
+fn what_changes_for_long_is_a_phase_and_chance_is_none() {
+    let mut near = 0;
+    for seed in 1..40 {
+        let (over, functions) = over(&shift(5000, seed * 1000, [0.4, 0.6]));
+        assert_eq!(over.phases.len(), 2, "{seed}");
+        let [first, second] = [&over.phases[0], &over.phases[1]];
+        near += u32::from(first.to.abs_diff(2500 * MS) < 150 * MS);
+        assert_eq!(name(&functions, first.functions[0].0), "B");
+        assert_eq!(name(&functions, second.functions[0].0), "A");
+        assert_eq!(first.count.samples + second.count.samples, 5000);
+    }
+    // Where it is chance has a say in.
+    assert!(near >= 32, "{near} of 39 are near");
+    let none = (1..40).filter(|seed| {
+        let (over, _) = over(&shift(5000, *seed * 1000, [0.5, 0.5]));
+        over.phases.is_empty()
+    });
+    assert_eq!(none.count(), 39);
+}
+
+#[test]
+fn what_an_interrupt_does_is_no_phase() {
+    let mut chance = Chance(3);
+    let samples: Vec<_> = (1..4000_u64)
+        .map(|at| {
+            // A neighbour takes half of the time behind the middle.
+            let stack = match chance.below(0.5) {
+                true if at > 2000 => "asm_sysvec_x@[kernel];A;main",
+                true => "A;main",
+                false => "B;main",
+            };
+            (at * MS, "node", stack)
+        })
+        .collect();
+    let mut profile = profile(&samples);
+    for frame in &mut profile.frames {
+        let name = frame.symbol.map(|id| profile.symbols[id].name.as_str());
+        if name.is_some_and(|name| name.starts_with("asm_")) {
+            frame.mode = crate::profile::CpuMode::Kernel;
+        }
+    }
+    assert!(over(&profile).0.phases.is_empty());
+}
+
+#[test]
+fn functions_that_come_and_go_are_told() {
+    let (over, functions) = over(&profile(&stalls()));
+    let names: Vec<String> = over
+        .series
+        .iter()
+        .map(|of| name(&functions, of.function))
+        .collect();
+    assert_eq!(names[0], "STALL");
+    let columns = &over.series[0].columns;
+    assert_eq!(columns.len(), COLUMNS);
+    assert!(columns.iter().flatten().any(|share| *share > 0.5));
+    assert!(columns.iter().flatten().any(|share| *share == 0.0));
+}
+
+#[test]
+fn without_times_there_is_no_answer() {
+    let mut profile = profile(&[(0, "node", "A;main")]);
+    profile.entries[0].time = 0;
+    let functions = Functions::of(&profile, &OwnRules::default());
+    assert!(OverTime::of(&profile, &functions, EventId(0)).is_none());
+}
