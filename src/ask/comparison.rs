@@ -17,6 +17,7 @@ use crate::questions;
 use crate::questions::compare::{Comparison, Method, compare};
 use crate::questions::runs::By;
 use crate::runtimes::query::Query;
+use crate::time_spec::TimeSpec;
 
 /// What changed from base to new. The request's own recording is not read.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Comparing {
     pub base: Vec<PathBuf>,
     /// New recordings.
     pub new: Vec<PathBuf>,
+    /// What of new recordings is looked at, if that is another time than of the base, and how that is said.
+    pub to_time: Option<(TimeSpec, String)>,
     /// How to compare.
     pub method: Method,
     /// Names and paths whole.
@@ -74,7 +77,7 @@ impl Question for Comparing {
             by,
             full_names: view.full_names,
             common: Common {
-                filters: request.filters.texts(),
+                filters: view.filters(request),
                 ..Common::default()
             },
         })
@@ -82,6 +85,13 @@ impl Question for Comparing {
 }
 
 impl Comparing {
+    /// What was left out, in words.
+    fn filters<Q: Question>(&self, request: &Request<Q>) -> Vec<String> {
+        let mut filters = request.filters.texts();
+        filters.extend(self.to_time.iter().map(|(_, text)| text.clone()));
+        filters
+    }
+
     /// Reads both sides, with what can be told of functions that only one of them has.
     pub(super) fn read<Q: Question>(
         &self,
@@ -89,7 +99,8 @@ impl Comparing {
         groups: &[Query],
         diag: &Diagnostics,
     ) -> Result<Sides, AskError> {
-        let reading = Reading::of(request, (groups, self.method.by), diag);
+        let time = self.to_time.as_ref().map(|(time, _)| time.clone());
+        let reading = Reading::of(request, (groups, self.method.by), diag).new_in_time(time);
         let mut sides = reading.read(&self.base, &self.new)?;
         if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
             let text = "--paired: as many new recordings as of the base";

@@ -18,10 +18,13 @@ use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
 use crate::runtimes::query::Query;
+use crate::time_spec::TimeSpec;
 
 /// How every recording of a comparison is read.
 pub(super) struct Reading<'r> {
     load: LoadOptions,
+    /// What is looked at of new recordings, if that is another time.
+    to_time: Option<TimeSpec>,
     event: Option<&'r str>,
     keeps_idle: bool,
     filters: &'r Filters,
@@ -54,6 +57,7 @@ impl<'r> Reading<'r> {
     ) -> Self {
         Self {
             load: request.load_options(),
+            to_time: None,
             event: request.event.as_deref(),
             keeps_idle: request.keeps_idle,
             filters: &request.filters,
@@ -65,13 +69,23 @@ impl<'r> Reading<'r> {
         }
     }
 
+    /// Of new recordings another time is looked at.
+    pub(super) fn new_in_time(mut self, time: Option<TimeSpec>) -> Self {
+        self.to_time = time;
+        self
+    }
+
     /// Reads all recordings of both sides.
     ///
     /// # Errors
     /// When one cannot be read, or has no samples of the event, or is there twice.
     pub(super) fn read(&self, base: &[PathBuf], new: &[PathBuf]) -> Result<Sides, AskError> {
         let (base, new) = (expand(base)?, expand(new)?);
-        let shared = told_apart(&base, &new).map_err(AskError::Request)?;
+        // Two times of one recording are two sides.
+        let shared = match self.to_time {
+            Some(_) => None,
+            None => told_apart(&base, &new).map_err(AskError::Request)?,
+        };
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
         let mut runs = Vec::with_capacity(all.len());
         let mut batches = batches(&all, self.load.reading.threads)
@@ -81,8 +95,11 @@ impl<'r> Reading<'r> {
             load::together(self.diag, |together| -> Result<(), AskError> {
                 for batch in batches.by_ref() {
                     let threads = (self.load.reading.threads / batch.len()).max(1);
-                    let read = in_parallel(batch.to_vec(), batch.len(), |path| {
-                        self.one(path, threads, together)
+                    let first = runs.len();
+                    let sides = (first..).map(|at| at >= base.len());
+                    let read = batch.iter().copied().zip(sides).collect();
+                    let read = in_parallel(read, batch.len(), |(path, is_new)| {
+                        self.one((path, is_new), threads, together)
                     });
                     for run in read {
                         runs.push(run?);
@@ -125,8 +142,16 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn one(&self, path: &Path, threads: usize, together: &Together<'_>) -> Result<Run, AskError> {
+    fn one(
+        &self,
+        (path, is_new): (&Path, bool),
+        threads: usize,
+        together: &Together<'_>,
+    ) -> Result<Run, AskError> {
         let mut load = self.load.clone();
+        if let Some(time) = self.to_time.as_ref().filter(|_| is_new) {
+            load.time = Some(time.clone());
+        }
         load.source = load::Source::File(path.to_owned());
         load.reading.threads = threads;
         let (profile, evidence) = together.load_examined(&load)?;

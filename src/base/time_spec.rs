@@ -12,6 +12,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeSpec {
     ranges: Vec<Range>,
+    /// Whether all but the ranges is asked for.
+    is_rest: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +64,19 @@ impl TimeSpec {
         let ranges = ranges
             .filter(|ranges| !ranges.is_empty())
             .ok_or_else(error)?;
-        Ok(Self { ranges })
+        Ok(Self {
+            ranges,
+            is_rest: false,
+        })
+    }
+
+    /// All that this leaves out.
+    #[must_use]
+    pub fn rest(&self) -> Self {
+        Self {
+            is_rest: !self.is_rest,
+            ..self.clone()
+        }
     }
 
     /// The ranges in ns when they do not depend on the recording.
@@ -96,8 +110,29 @@ impl TimeSpec {
                 )
             }
         };
-        self.ranges.iter().map(resolve).collect()
+        let ranges: Vec<(u64, u64)> = self.ranges.iter().map(resolve).collect();
+        if self.is_rest {
+            between(ranges)
+        } else {
+            ranges
+        }
     }
+}
+
+/// What lies between ranges, before and behind them.
+fn between(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut rest = Vec::new();
+    let mut from = Some(0);
+    for (start, end) in ranges {
+        let Some(begin) = from else { break };
+        if start > begin {
+            rest.push((begin, start - 1));
+        }
+        from = end.checked_add(1).map(|next| next.max(begin));
+    }
+    rest.extend(from.map(|begin| (begin, u64::MAX)));
+    rest
 }
 
 fn share(part: &str) -> Option<Range> {
@@ -219,6 +254,26 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_and_the_rest_are_everything() {
+        for (text, rest) in [
+            ("0.000000002,0.000000005", vec![(0, 1), (6, u64::MAX)]),
+            (",0.000000005", vec![(6, u64::MAX)]),
+            ("0.000000002,", vec![(0, 1)]),
+            (",", vec![]),
+            (
+                "0.000000004,0.000000009 0.000000002,0.000000005 0.00000002,0.00000003",
+                vec![(0, 1), (10, 19), (31, u64::MAX)],
+            ),
+        ] {
+            let time = TimeSpec::parse(text).expect("a range");
+            assert_eq!(time.rest().resolve(0, 100), rest, "{text}");
+            assert_eq!(time.rest().rest(), time);
+        }
+        let half = TimeSpec::parse("50%/1").expect("a range").rest();
+        assert_eq!(half.resolve(100, 300), [(0, 99), (200, u64::MAX)]);
+    }
 
     fn resolve(text: &str) -> Vec<(u64, u64)> {
         TimeSpec::parse(text)

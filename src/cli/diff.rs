@@ -13,11 +13,16 @@ use super::verb::{Context, Verb};
 use crate::ask::Comparing;
 use crate::questions::compare::{Method, Normalize};
 use crate::questions::runs::By;
+use crate::time_spec::TimeSpec;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
         ("pjit diff old.data new.data", ""),
         ("pjit diff base/ --to new/", "several runs, in folders"),
+        (
+            "pjit diff perf.data --time +1,+2 --to-time rest",
+            "one time against the rest",
+        ),
         (
             "pjit diff base-*.data --to new-*.data --by self --format json",
             "",
@@ -25,6 +30,7 @@ pub(super) const PAGE: Page = Page {
     ],
     short: &[
         "to",
+        "to-time",
         "by",
         "normalize",
         "paired",
@@ -46,6 +52,15 @@ pub(super) const PAGE: Page = Page {
 pub struct DiffArgs {
     #[command(flatten)]
     runs: RunArgs,
+
+    /// Compare this time of NEW, or of BASE where it stands alone, with --time of BASE; 'rest' is all but that
+    #[arg(
+        long = "to-time",
+        value_name = "RANGE",
+        requires = "time",
+        allow_hyphen_values = true
+    )]
+    to_time: Option<String>,
 
     #[command(flatten)]
     method: MethodArgs,
@@ -137,12 +152,31 @@ impl MethodArgs {
     }
 }
 
+impl DiffArgs {
+    /// What of new recordings is looked at, and how that is said.
+    fn to_time(&self) -> Result<Option<(TimeSpec, String)>, String> {
+        let (Some(to), Some(of)) = (&self.to_time, self.runs.time()) else {
+            return Ok(None);
+        };
+        let parse = |text: &str| TimeSpec::parse(text).map_err(|error| error.to_string());
+        let time = if to == "rest" {
+            parse(of)?.rest()
+        } else {
+            let time = TimeSpec::parse(to);
+            time.map_err(|error| error.to_string().replacen("--time", "--to-time", 1))?
+        };
+        Ok(Some((time, format!("--time {of} --to-time {to}"))))
+    }
+}
+
 impl Verb for DiffArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let request = self.runs.paths(true).and_then(|(base, new)| {
+        let paths = self.runs.paths(true, self.to_time.is_some());
+        let request = paths.and_then(|(base, new)| {
             let view = Comparing {
                 base,
                 new,
+                to_time: self.to_time()?,
                 method: self.method.method(),
                 full_names: self.print.full_names,
             };

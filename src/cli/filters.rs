@@ -213,6 +213,11 @@ impl TaskFilterArgs {
 }
 
 impl FilterArgs {
+    /// What `--time` says.
+    pub fn time(&self) -> Option<&str> {
+        self.samples.time.as_deref()
+    }
+
     /// The filters; what they ask of CPU and time is left out when the recording is read.
     ///
     /// # Errors

@@ -128,9 +128,10 @@ impl Verb for GateArgs {
 impl GateArgs {
     fn request(&self, environment: &Environment) -> Result<Request<Gating>, String> {
         let (rules, groups) = self.rules.parse()?;
-        let (base, new) = self.runs.paths(false)?;
+        let (base, new) = self.runs.paths(false, false)?;
         let view = Gating {
             of: Comparing {
+                to_time: None,
                 base,
                 new,
                 method: self.method.method(),

@@ -42,6 +42,11 @@ pub struct QuestionArgs {
 }
 
 impl QuestionArgs {
+    /// What `--time` says.
+    pub fn time(&self) -> Option<&str> {
+        self.filters.time()
+    }
+
     /// The request for a view of what `load` names.
     ///
     /// # Errors

@@ -515,6 +515,7 @@ mod recording {
     /// What changed between the two sides of a folder.
     fn compared(folder: &Path) -> Result<String, AskError> {
         let comparing = Comparing {
+            to_time: None,
             base: vec![folder.join("base")],
             new: vec![folder.join("new")],
             method: Method {

@@ -31,8 +31,12 @@ impl RunArgs {
     /// The paths of base and new: with `--to` all words are the base.
     ///
     /// # Errors
-    /// When there are none, or it is not clear which side they are on.
-    pub(super) fn paths(&self, needs_base: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+    /// When there are none, or it is not clear which side they are on. `may_be_one` stands for both.
+    pub(super) fn paths(
+        &self,
+        needs_base: bool,
+        may_be_one: bool,
+    ) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
         if self.input.input.is_some() {
             return Err(
                 "-i is not for comparisons: name both sides\nhint: pjit diff BASE NEW".to_owned(),
@@ -40,6 +44,7 @@ impl RunArgs {
         }
         match (self.base.as_slice(), self.to.as_slice()) {
             ([base, new], []) => Ok((vec![base.clone()], vec![new.clone()])),
+            ([one], []) if may_be_one => Ok((vec![one.clone()], vec![one.clone()])),
             ([new], []) if !needs_base => Ok((Vec::new(), vec![new.clone()])),
             (base, []) if base.len() != 2 => Err(
                 "name two recordings, or both sides with --to\nhint: pjit diff base/ --to new/"
@@ -50,6 +55,11 @@ impl RunArgs {
             }
             (base, new) => Ok((base.to_vec(), new.to_vec())),
         }
+    }
+
+    /// What `--time` says.
+    pub(super) fn time(&self) -> Option<&str> {
+        self.question.time()
     }
 
     /// The request for a view of them.

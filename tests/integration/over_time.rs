@@ -1,5 +1,6 @@
 //! `pjit summary --over-time`: what is told of a recording whose times are known, and the ranges that it gives other verbs.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,46 @@ fn documents_and_tables_have_each_of_them() {
         table.contains("gap,1,6.299000,6.800000,7,7,node,"),
         "{table}"
     );
+}
+
+#[test]
+fn a_time_and_the_rest_are_all_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = recording(folder.path());
+    let json = |arguments: &[&str]| -> Value {
+        let output = succeed(pjit().args(arguments).arg(&data).args(["--format", "json"]));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let whole = json(&["summary"]);
+    let whole: BTreeMap<String, u64> = whole["functions"]
+        .as_array()
+        .expect("functions")
+        .iter()
+        .map(|of| {
+            (
+                of["id"].to_string(),
+                of["credited"].as_u64().expect("a weight"),
+            )
+        })
+        .filter(|(_, weight)| *weight > 0)
+        .collect();
+    let parts = json(&["diff", "--time", "+3,+3.199", "--to-time", "rest"]);
+    let sums: BTreeMap<String, u64> = parts["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| {
+            let weight = |side: &str| row[side][0].as_u64().expect("a weight");
+            (row["id"].to_string(), weight("base") + weight("new"))
+        })
+        .collect();
+    assert_eq!(sums, whole);
+    assert_eq!(
+        parts["filters"],
+        serde_json::json!(["--time +3,+3.199 --to-time rest"])
+    );
+    let total = |side: &str| parts["run_totals"][side][0].as_u64().expect("a total");
+    assert_eq!((total("base"), total("new")), (200 * MS, 8300 * MS));
 }
 
 #[test]
