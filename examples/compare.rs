@@ -12,6 +12,7 @@ fn main() -> anyhow::Result<()> {
         anyhow::bail!("usage: compare BASE NEW: recordings, or folders of them");
     };
     let question = Comparing {
+        to_time: None,
         base: vec![base.into()],
         new: vec![new.into()],
         method: Method::default(),
