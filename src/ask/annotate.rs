@@ -1,5 +1,6 @@
 //! Code with the samples beside it: the question of `pjit annotate`.
 
+use super::problem::tell_lost;
 use super::{AskError, Question, Request, filter, require_samples};
 use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, NotFound, Options, Outcome, Plan, Selection};
@@ -53,6 +54,7 @@ impl Question for Annotate {
             })
         };
         let (profile, assembly, filters) = request.code(&view.code, choose, diag)?;
+        tell_lost(&profile, diag);
         Ok(Annotated {
             assembly,
             unknown,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::problem::require;
+use super::problem::tell_lost;
 use super::{AskError, Question, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -75,6 +76,7 @@ impl Question for Export {
         }
         let threads = load.reading.threads;
         let (mut profile, _) = request.profile_of(&load, diag)?;
+        tell_lost(&profile, diag);
         let name = request.event.as_deref();
         let mut event = EventId::default();
         match format {

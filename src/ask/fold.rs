@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::problem::tell_lost;
 use super::{AskError, Question, Request, filter, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::load;
@@ -33,6 +34,7 @@ impl Question for Fold {
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Folded, AskError> {
         let mut profile = load::load(&request.load_options(), diag)?;
+        tell_lost(&profile, diag);
         let events = events(&profile, request, diag)?;
         filter(&mut profile, &request.filters, &request.own)?;
         let options = FoldOptions {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::diagnostics::Diagnostics;
 use crate::input::FolderError;
 use crate::load::LoadError;
 use crate::profile::{Profile, Trace};
@@ -89,9 +90,27 @@ pub fn require_samples(profile: &Profile) -> Result<(), AskError> {
             trace.bytes,
             Trace::decoder(path)
         ),
+        None if recording.lost > 0 => format!(
+            "{path}: no samples: all {} were lost; sample less often, or give the recorder more memory (-m)",
+            recording.lost
+        ),
         None => format!("{path}: no samples"),
     };
     Err(AskError::Absent(text))
+}
+
+/// Says how many samples were lost, where the answer itself has no room for that.
+pub(super) fn tell_lost(profile: &Profile, diag: &Diagnostics) {
+    /// Per cent from which it is worth a line.
+    const WORTH_SAYING: f64 = 1.0;
+    let lost = profile.recording.lost;
+    let kept: u64 = profile.events.iter().map(|event| event.samples).sum();
+    let share = 100.0 * lost as f64 / (lost + kept).max(1) as f64;
+    if share >= WORTH_SAYING {
+        diag.warn(format!(
+            "{lost} samples were lost ({share:.0}%): sample less often, or give the recorder more memory (-m)"
+        ));
+    }
 }
 
 /// An error unless the condition holds.

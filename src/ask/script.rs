@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::problem::require;
+use super::problem::tell_lost;
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -31,6 +32,7 @@ impl Question for Script {
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Scripted, AskError> {
         let (profile, _) = request.profile(diag)?;
+        tell_lost(&profile, diag);
         let options = request.view.options.clone();
         let without = options.event_without_cpu(&profile);
         require(without.is_none(), || {

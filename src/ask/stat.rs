@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::problem::require;
+use super::problem::tell_lost;
 use super::{AskError, Question, Request, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadError, LoadOptions};
@@ -66,6 +67,7 @@ fn of_samples(
     diag: &Diagnostics,
 ) -> Result<Totals, AskError> {
     let profile = load::load(load, diag)?;
+    tell_lost(&profile, diag);
     require_samples(&profile)?;
     let mut seen = Seen::default();
     if !profile.events.iter().any(|event| is_clock(&event.name)) {

@@ -67,6 +67,8 @@ pub struct FileFacts {
     pub size: u64,
     /// When its content, its name or its rights were changed last.
     pub changed: std::time::SystemTime,
+    /// When its content was written last.
+    pub written: std::time::SystemTime,
 }
 
 /// The same of an open file; nothing where files have no inodes.
@@ -75,16 +77,21 @@ pub struct FileFacts {
 pub fn facts_of(meta: &Metadata) -> Option<FileFacts> {
     use std::os::unix::fs::MetadataExt;
     use std::time::{Duration, UNIX_EPOCH};
-    let changed = (meta.ctime(), meta.ctime_nsec()).max((meta.mtime(), meta.mtime_nsec()));
-    let since = Duration::new(
-        u64::try_from(changed.0).ok()?,
-        u32::try_from(changed.1).ok()?,
-    );
+    let written = (meta.mtime(), meta.mtime_nsec());
+    let changed = written.max((meta.ctime(), meta.ctime_nsec()));
+    let time = |(seconds, nanoseconds): (i64, i64)| {
+        let since = Duration::new(
+            u64::try_from(seconds).ok()?,
+            u32::try_from(nanoseconds).ok()?,
+        );
+        UNIX_EPOCH.checked_add(since)
+    };
     Some(FileFacts {
         device: (libc::major(meta.dev()), libc::minor(meta.dev())),
         inode: meta.ino(),
         size: meta.len(),
-        changed: UNIX_EPOCH.checked_add(since)?,
+        changed: time(changed)?,
+        written: time(written)?,
     })
 }
 

@@ -25,6 +25,8 @@ pub struct SourceClaim {
 pub enum FoundBy {
     /// Below a folder that the user named, or that came with the recording.
     Folder,
+    /// Below the folder in which the recording lies.
+    Beside,
     /// At the recorded path.
     Path,
 }
@@ -59,7 +61,7 @@ impl Judged {
     /// Whether it is proven to be a source that may be shown. `text` is all of it.
     #[must_use]
     pub fn is_source(&self, text: &[u8], found: FoundBy, claim: &SourceClaim) -> bool {
-        if text.contains(&0) || std::str::from_utf8(text).is_err() && found == FoundBy::Path {
+        if text.contains(&0) || std::str::from_utf8(text).is_err() && found != FoundBy::Folder {
             return false;
         }
         if found == FoundBy::Folder || claim.md5.is_some_and(|md5| md5 == checksum(text)) {
@@ -68,6 +70,10 @@ impl Judged {
         let Some(real) = os::real_path(self.file(), self.door().path()) else {
             return false;
         };
+        // Recordings are put anywhere, and what they name is not theirs.
+        if found == FoundBy::Beside {
+            return looks_like_source(&real);
+        }
         let owner = os::owner(self.meta());
         is_public(&real, owner) || is_own(&real, owner, claim)
     }
@@ -89,7 +95,6 @@ fn is_own(real: &Path, owner: Owner, claim: &SourceClaim) -> bool {
     let is_closed = CLOSED.iter().any(|folder| real.starts_with(folder));
     // The home of root is anybody's but root's secret.
     let is_closed = is_closed || !owner.is_root && real.starts_with("/root");
-    let ending = real.extension().and_then(|ending| ending.to_str());
     let directory = claim.directory.as_ref().map(Path::new);
     let is_below = directory.is_none_or(|directory| {
         let directory = directory.canonicalize();
@@ -99,11 +104,13 @@ fn is_own(real: &Path, owner: Owner, claim: &SourceClaim) -> bool {
         let parts: Vec<&OsStr> = real.iter().collect();
         parts.windows(kept.len()).any(|at| at == *kept)
     });
-    owner.is_user
-        && !is_closed
-        && !is_hidden(real)
-        && ending.is_some_and(|ending| ENDINGS.contains(&ending))
-        && (is_below || is_packages)
+    owner.is_user && !is_closed && looks_like_source(real) && (is_below || is_packages)
+}
+
+/// Whether it has the ending of a source, and no part of its path is hidden.
+fn looks_like_source(real: &Path) -> bool {
+    let ending = real.extension().and_then(|ending| ending.to_str());
+    !is_hidden(real) && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 /// What the folder in which a compiler worked is a part of: builds are often made in a folder beside the sources
@@ -229,6 +236,31 @@ mod tests {
         assert_eq!(project_of(Path::new("/home/u")), Path::new("/home/u"));
         let own = Path::new("/home/u/project");
         assert_eq!(project_of(own), own, "not all of a home");
+    }
+
+    /// A recording that was saved in a home names files of that home.
+    #[test]
+    fn what_lies_beside_a_recording_is_shown_if_it_looks_like_a_source() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let is = |name: &str, found| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(&path, "text").expect("written");
+            let judged = super::super::Door::recorded(&path).open().expect("opened");
+            judged.is_source(b"text", found, &SourceClaim::default())
+        };
+        for (name, looks) in [
+            ("src/hot.js", true),
+            ("id_rsa", false),
+            ("key.pem", false),
+            (".ssh/config.py", false),
+            ("project/.env", false),
+        ] {
+            // The folder itself may have a hidden name.
+            let is_there = !super::is_hidden(&dir.path().canonicalize().expect("a folder"));
+            assert_eq!(is(name, FoundBy::Beside), looks && is_there, "{name}");
+            assert!(is(name, FoundBy::Folder), "{name}");
+        }
     }
 
     #[test]

@@ -67,7 +67,8 @@ impl LoadOptions {
         let folder = self.source.folder();
         let bundle = self.search.beside(&folder).bundle;
         SourcePaths {
-            roots: roots.iter().cloned().chain([folder]).collect(),
+            roots: roots.to_vec(),
+            beside: Some(folder),
             prefix: None,
             strip: 0,
             symfs: bundle.map(|bundle| bundle.root),

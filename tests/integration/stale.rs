@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::corrupt::limited;
 use crate::jitdump::{Dump, HEAD, Head};
+use crate::live::Lab;
 use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Map, Recording, Sample, Stacks};
-use crate::support::{pjit, sample};
+use crate::support::{pjit, sample, skip};
 
 const PID: u32 = 77;
 const JIT: u64 = 0x7f12_0000_4000;
@@ -487,4 +489,76 @@ fn a_bpf_program_has_its_name_while_it_is_there() {
         ends,
         ["[unknown] 3", "bpf_prog_first 2", "bpf_prog_second 3"]
     );
+}
+
+/// A program without build ID that was built again where it lay: its segments may be as large as before.
+#[test]
+fn a_program_that_was_built_since_is_not_used_without_proof() {
+    let lab = Lab::empty("built-since");
+    let source = |first: &str, second: &str| {
+        let function = |name: &str| {
+            format!(
+                "__attribute__((noinline)) void {name}(void) {{ for (int i = 0; i < 30000000; i++) sink += i; }}\n"
+            )
+        };
+        format!(
+            "static volatile unsigned sink;\n{}{}int main(void) {{ alpha(); alpha(); beta(); return 0; }}\n",
+            function(first),
+            function(second)
+        )
+    };
+    let build = |text: String| {
+        fs::write(lab.path("app.c"), text).expect("written");
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-g", "-fno-omit-frame-pointer", "-fno-ipa-icf"]);
+        cc.args(["-Wl,--build-id=none", "-o", "app", "app.c"]);
+        cc.current_dir(lab.path(".")).status()
+    };
+    if build(source("alpha", "beta")).is_err() {
+        return skip("cc", "it cannot be run");
+    }
+    let options = ["-F", "999", "-e", "cpu-clock:u"];
+    if lab.record("p.data", &options, &["./app"]).is_none() {
+        return;
+    }
+    let before = lab.show(&["fold", "-i"], "p.data");
+    assert!(before.contains("app;alpha "), "{before}");
+    // What was read is not written over, be it a source.
+    let output = lab.path("app.c");
+    let output = output.to_str().expect("a plain path");
+    let (status, _, said) = lab.pjit(&["list", "alpha", "-o", output, "-i"], "p.data");
+    assert_ne!(status, 0, "{said}");
+    assert!(said.contains("is a file that was read"), "{said}");
+    let kept = fs::read_to_string(lab.path("app.c")).expect("a source");
+    assert!(kept.starts_with("static volatile"), "{kept}");
+    // The clock of files may be coarse.
+    std::thread::sleep(Duration::from_millis(1500));
+    build(source("beta", "alpha")).expect("it was built before");
+    let (status, stacks, said) = lab.pjit(&["fold", "-i"], "p.data");
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        !stacks.contains("alpha") && !stacks.contains("beta"),
+        "{stacks}"
+    );
+    assert!(
+        said.contains("written after the recording had ended"),
+        "{said}"
+    );
+}
+
+#[test]
+fn lost_samples_are_told_where_the_answer_has_no_room_for_them() {
+    let mut recording = recording(PID);
+    recording.lost(5, NOW + 2 * SECOND);
+    for view in [&["fold"][..], &["script"], &["stat"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("perf.data");
+        fs::write(&data, recording.file()).expect("written");
+        let ended = limited(pjit().args(view).arg("-i").arg(&data));
+        assert!(
+            ended.stderr.contains("5 samples were lost (50%)"),
+            "{view:?}: {}",
+            ended.stderr
+        );
+    }
 }

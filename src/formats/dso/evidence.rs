@@ -122,6 +122,8 @@ pub(super) enum Against {
     NotMapped,
     /// It was there before the recording ended, and another was mapped.
     OtherInode,
+    /// It was written after the recording had ended, and nothing tells that it is the same again.
+    WrittenSince,
     /// Others with its path may be it as well.
     Ambiguous,
 }
@@ -134,6 +136,7 @@ impl Against {
             Self::OtherBuild { .. } => "another build",
             Self::NotMapped => "its code lies elsewhere than what was mapped",
             Self::OtherInode => "another inode than what was mapped",
+            Self::WrittenSince => "written after the recording ended",
             Self::Ambiguous => "one of several that had this path",
         }
     }
@@ -170,6 +173,9 @@ pub(super) fn judge(
     let fits = fit(elf, &dso.mapped);
     let mut rivals = dso.rivals.iter().filter(|rival| rival.is_other(dso));
     let was_used_again = rivals.clone().any(|rival| rival.has_same_number(dso));
+    let is_newer = facts
+        .zip(here)
+        .is_some_and(|(facts, here)| is_system && facts.written >= here.end);
     let facts = facts.filter(|_| !was_used_again);
     let inode = facts
         .zip(here)
@@ -195,6 +201,8 @@ pub(super) fn judge(
     match (wrong_build, in_table, fits) {
         (Some(against), ..) => Err(against),
         (None, true, _) => Ok(Evidence::Table),
+        // A program that was built again has the same path, and often segments of the same size.
+        _ if is_newer => Err(Against::WrittenSince),
         (None, false, Fit::Exact) => Ok(Evidence::Fit),
         _ => Ok(Evidence::Path),
     }

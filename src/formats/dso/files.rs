@@ -102,6 +102,13 @@ static OTHER_INODE: OfFiles = OfFiles {
     advice: "Give the other one's folder with --symfs",
 };
 
+/// What is said of files that are newer than the recording.
+static WRITTEN_SINCE: OfFiles = OfFiles {
+    one: "it was written after the recording had ended, and has no build ID that tells whether it is the same; it is not used",
+    several: "were written after the recording had ended, and have no build IDs that tell whether they are the same; they are not used",
+    advice: "Give the folder of the recorded one with --symfs, or build with -Wl,--build-id",
+};
+
 /// What is said of files of which nothing tells which one they are.
 static AMBIGUOUS: OfFiles = OfFiles {
     one: "several files had this path while it was recorded, and nothing tells for which of them this one may be used",
@@ -296,6 +303,9 @@ impl<'a> Opener<'_, 'a> {
                 )),
                 Refused::For(Against::NotMapped) => self.diag.warn_of_file(&NOT_MAPPED, shown.to_string()),
                 Refused::For(Against::OtherInode) => self.diag.warn_of_file(&OTHER_INODE, shown.to_string()),
+                Refused::For(Against::WrittenSince) => {
+                    self.diag.warn_of_file(&WRITTEN_SINCE, shown.to_string());
+                }
                 Refused::For(Against::Ambiguous) => self.diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
                 Refused::Unreadable(why) => {
                     self.diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));

@@ -11,8 +11,10 @@ const MOST_PARTS: usize = 64;
 /// Where sources are looked for.
 #[derive(Debug, Clone, Default)]
 pub struct SourcePaths {
-    /// Folders below which recorded paths, and the ends of them, are looked for.
+    /// Folders that the user named, below which recorded paths, and the ends of them, are looked for.
     pub roots: Vec<PathBuf>,
+    /// The recording's own folder, which goes behind them. It may be somebody's home, with everything in it.
+    pub beside: Option<PathBuf>,
     /// What is put before recorded paths.
     pub prefix: Option<PathBuf>,
     /// How many folders are taken from the beginning of recorded paths before that.
@@ -47,11 +49,13 @@ impl SourcePaths {
         let parts: Vec<_> = relative.iter().collect();
         let plain = parts.iter().rev().take_while(|part| **part != "..").count();
         let first = parts.len() - plain.min(MOST_PARTS);
-        let ends = self.roots.iter().flat_map(move |root| {
+        let named = self.roots.iter().map(|root| (root, FoundBy::Folder));
+        let folders = named.chain(self.beside.iter().map(|folder| (folder, FoundBy::Beside)));
+        let ends = folders.flat_map(move |(folder, found)| {
             let parts = parts.clone();
             (first..parts.len()).map(move |from| {
                 let end: PathBuf = parts[from..].iter().collect();
-                (Door::beneath(root, end).into(), FoundBy::Folder)
+                (Door::beneath(folder, end).into(), found)
             })
         });
         let first = bundled.into_iter().chain(prefixed);

@@ -248,6 +248,7 @@ fn source_maps_are_looked_for_where_the_user_says_first_and_sources_last() {
     assert_eq!(of_module.expect("a name").path(), Path::new("/w/a.map"));
 
     let sources = SourcePaths {
+        beside: None,
         roots: vec!["/given".into()],
         prefix: Some("/prefix".into()),
         strip: 1,

@@ -15,7 +15,7 @@ use super::{Assembly, Request, Row, TextId};
 use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
-use crate::input::{Identity, Judged, Kept, SourceClaim};
+use crate::input::{Identity, Judged, Kept, SourceClaim, note_opened};
 use crate::symbolize::{Answers, SourceMaps};
 
 /// The lines of a file.
@@ -210,7 +210,10 @@ impl<'p> Reader<'p> {
                 continue;
             };
             let judged = match door.open() {
-                Ok(judged) => judged,
+                Ok(judged) => {
+                    note_opened(door.path(), judged.meta());
+                    judged
+                }
                 Err(error) => {
                     look.missed(door.path(), &error);
                     continue;

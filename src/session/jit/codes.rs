@@ -99,13 +99,17 @@ impl<'a> JitCode<'_, 'a> {
     }
 
     /// Whether its lines, if it has some, are of places in the code. V8 writes for code of its baseline compiler where lines are in
-    /// the bytecode, and all of interpreted code is the interpreter's: one line would have the weight of all.
+    /// the bytecode, and all of interpreted code is the interpreter's: one line would have the weight of all. Others that know no
+    /// lines write that of the function alone.
     #[must_use]
     pub fn has_true_lines(self) -> bool {
         let name = String::from_utf8_lossy(self.name());
         let tier = (self.producer().row().tier)(&name);
-        let has_places = !matches!(tier, Tier::Interpreted | Tier::Baseline);
-        has_places || self.producer() != Producer::V8
+        if self.producer() == Producer::V8 {
+            return !matches!(tier, Tier::Interpreted | Tier::Baseline);
+        }
+        let lines = self.lines();
+        lines.iter().filter(|line| line.line > 0).nth(1).is_some()
     }
 
     /// How it treats the stack.

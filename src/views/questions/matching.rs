@@ -11,7 +11,8 @@
 //!   else by how far the function near them has moved; then functions without a name, by their column and by how far the function
 //!   above them has moved.
 //! * A function of native code that is the only one of its name on both sides, and in its files, is the same wherever it is defined.
-//! * Closures of one function of Rust are told by the compiler's hash, where debug information does not tell their lines.
+//! * Closures of one function of Rust are told by the compiler's hash, where debug information does not tell their lines and both
+//!   sides have equally many.
 //! * Functions of one name that only their order in the object tells apart are the same in one build of it, and in no other.
 //! * What is left has no partner: it is shown as gone and as new, never added to another function of its name.
 //!
@@ -75,6 +76,8 @@ struct Spot<'i> {
     build: Option<BuildId>,
     /// Whether its name tells no place.
     is_native: bool,
+    /// How many functions of its object have its name, 0 where that was not counted.
+    namesakes: u32,
     /// Whether others of its object may have its name.
     is_shared: bool,
 }
@@ -150,11 +153,13 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
             },
             line: place.map_or(name.line, |place| place.line),
             column: place.map_or(name.column, |place| place.nth.max(place.hash)),
+            // A hash tells closures by their order in the function: of another number of them it tells nothing.
             of: place
-                .filter(|place| place.nth > 0)
+                .filter(|place| place.nth > 0 || place.hash > 0)
                 .map_or(0, |place| place.of),
             build: beside.build,
             is_native,
+            namesakes: place.map_or(0, |place| place.of),
             is_shared: place.is_some_and(|place| place.of > 1),
         }
     };
@@ -281,6 +286,11 @@ impl<'i> Matcher<'i> {
             };
             olds.retain(|at| self.of_base[*at].is_none());
             let file = group.place();
+            // Of native code it is known how many of a name there are: one more may be at the line of another one.
+            let of = |spots: &[Spot<'i>], all: &[usize]| all.first().map(|at| spots[*at].namesakes);
+            if of(self.base, &olds) != of(self.new, &news) {
+                continue;
+            }
             if moved.get(&file) == Some(&false) {
                 self.shifted(&mut olds, &mut news, &none);
             }
@@ -302,22 +312,10 @@ impl<'i> Matcher<'i> {
         news: &mut Vec<usize>,
         shifts: &BTreeMap<u32, i32>,
     ) {
-        olds.retain(|old| {
-            let spot = &self.base[*old];
-            let above = shifts.range(..=spot.line).next_back();
-            let near = above.or_else(|| shifts.range(spot.line..).next());
-            let line = spot
-                .line
-                .checked_add_signed(near.map_or(0, |(_, shift)| *shift));
-            let is_there = |new: &usize| {
-                let new = &self.new[*new];
-                Some(new.line) == line && new.column == spot.column
-            };
-            let Some(at) = news.iter().position(is_there) else {
-                return true;
-            };
-            self.pair(*old, news.remove(at));
-            false
+        self.at_shift(olds, news, |line| {
+            let above = shifts.range(..=line).next_back();
+            let near = above.or_else(|| shifts.range(line..).next());
+            Some(near.map_or(0, |(_, shift)| *shift))
         });
     }
 
@@ -334,24 +332,82 @@ impl<'i> Matcher<'i> {
         files
     }
 
-    /// Functions without a name that have moved as far as the named one above them, if there is one.
+    /// Functions without a name that have moved as far as the named ones around them. One line more at the top of a file puts the
+    /// one where the other was: without a named function above and below, all of them must have moved equally far.
     fn anonymous(&mut self) {
         let shifts = self.shifts();
-        let is_lined = |(_, spot): &(usize, &Spot<'i>)| spot.line > 0 && spot.is_anonymous();
-        let mut free: BTreeMap<(Group<'i>, u32, u32), usize> = BTreeMap::new();
-        for (at, spot) in self.new.iter().enumerate().filter(is_lined) {
-            free.insert((spot.group, spot.line, spot.column), at);
-        }
-        for (at, spot) in self.base.iter().enumerate().filter(is_lined) {
-            let of_file = shifts.get(&spot.group.place());
-            let above = of_file.and_then(|shifts| shifts.range(..=spot.line).next_back());
-            let shift = above.map_or(0, |(_, shift)| *shift);
-            let line = spot.line.checked_add_signed(shift);
-            let key = line.map(|line| (spot.group, line, spot.column));
-            if let Some(new) = key.and_then(|key| free.remove(&key)) {
-                self.pair(at, new);
+        let none = BTreeMap::new();
+        let lined = |spots: &[Spot<'i>]| {
+            let mut groups: BTreeMap<Group<'i>, Vec<usize>> = BTreeMap::new();
+            for (at, spot) in spots.iter().enumerate() {
+                if spot.line > 0 && spot.is_anonymous() {
+                    groups.entry(spot.group).or_default().push(at);
+                }
+            }
+            groups
+        };
+        let mut news = lined(self.new);
+        for (group, mut olds) in lined(self.base) {
+            let Some(news) = news.get_mut(&group) else {
+                continue;
+            };
+            let shifts = shifts.get(&group.place()).unwrap_or(&none);
+            if let Some(shift) = self.common_shift(&olds, news, shifts) {
+                self.at_shift(&mut olds, news, |_| Some(shift));
+            } else {
+                self.at_shift(&mut olds, news, |line| {
+                    let above = shifts.range(..=line).next_back()?.1;
+                    let below = shifts.range(line..).next()?.1;
+                    (above == below).then_some(*above)
+                });
             }
         }
+    }
+
+    /// How far all functions of a group have moved, if both sides have them at the same distances, and no named one says otherwise.
+    fn common_shift(
+        &self,
+        olds: &[usize],
+        news: &[usize],
+        shifts: &BTreeMap<u32, i32>,
+    ) -> Option<i32> {
+        let places = |spots: &[Spot<'i>], all: &[usize]| {
+            let mut places: Vec<(u32, u32)> = all
+                .iter()
+                .map(|at| (spots[*at].line, spots[*at].column))
+                .collect();
+            places.sort_unstable();
+            places
+        };
+        let (olds, news) = (places(self.base, olds), places(self.new, news));
+        let shift = i32::try_from(i64::from(news.first()?.0) - i64::from(olds.first()?.0)).ok()?;
+        let is_there = |((line, column), new): (&(u32, u32), &(u32, u32))| {
+            line.checked_add_signed(shift) == Some(new.0) && *column == new.1
+        };
+        let is_common = olds.len() == news.len() && olds.iter().zip(&news).all(is_there);
+        (is_common && shifts.values().all(|known| *known == shift)).then_some(shift)
+    }
+
+    /// Pairs those that are as far from their old lines as is said of them.
+    fn at_shift(
+        &mut self,
+        olds: &mut Vec<usize>,
+        news: &mut Vec<usize>,
+        shift: impl Fn(u32) -> Option<i32>,
+    ) {
+        olds.retain(|old| {
+            let spot = &self.base[*old];
+            let line = shift(spot.line).and_then(|shift| spot.line.checked_add_signed(shift));
+            let is_there = |new: &usize| {
+                let new = &self.new[*new];
+                Some(new.line) == line && new.column == spot.column
+            };
+            let Some(at) = news.iter().position(is_there) else {
+                return true;
+            };
+            self.pair(*old, news.remove(at));
+            false
+        });
     }
 
     /// By object and file: how far each named function has moved, by its line in the base.
@@ -448,6 +504,25 @@ mod tests {
             .map(|p| (text(0, p.base), text(1, p.new)))
             .filter(|(a, b)| a != b)
             .collect()
+    }
+
+    #[test]
+    fn functions_without_a_name_are_not_those_that_were_at_their_lines() {
+        // One line more above both; one more function above both.
+        let at = |line: u32| format!("(anonymous) /a/x.js {line} 9");
+        let base = [at(2), at(3)];
+        let (moved, more) = ([at(3), at(4)], [at(2), at(3), at(4)]);
+        let texts = |of: &[String]| of.to_vec();
+        let of = |new: &[String]| {
+            let (base, new) = (texts(&base), texts(new));
+            let base: Vec<&str> = base.iter().map(String::as_str).collect();
+            let new: Vec<&str> = new.iter().map(String::as_str).collect();
+            matched(&base, &new)
+        };
+        let shown = |line: u32| format!("(anonymous) /a/x.js:{line}:9");
+        assert_eq!(of(&moved), [(shown(2), shown(3)), (shown(3), shown(4))]);
+        assert!(of(&more).iter().all(|(old, new)| old == "-" || new == "-"));
+        assert_eq!(of(&base), []);
     }
 
     #[test]
