@@ -116,7 +116,7 @@ struct LineArgs {
     #[arg(long = "wasm", value_name = "FILE_OR_DIR")]
     wasm: Vec<PathBuf>,
 
-    /// Take source maps (NAME.js.map) from this folder; function names show the original place (repeatable)
+    /// Take source maps (NAME.js.map) from this folder; report, fold and script show original names too (repeatable)
     #[arg(long = "source-map", value_name = "DIR")]
     source_map: Vec<PathBuf>,
 }

@@ -24,6 +24,12 @@ pub struct SourcePaths {
 }
 
 impl SourcePaths {
+    /// Whether a name of a source can be that of a file: `https://…` and `webpack://…` can not, nor what is longer than paths are.
+    pub(crate) fn can_be_path(name: &[u8]) -> bool {
+        const MOST_NAME: usize = 4096;
+        name.len() <= MOST_NAME && memchr::memmem::find(name, b"://").is_none()
+    }
+
     /// Where a source may be, best first.
     pub(crate) fn candidates<'p>(
         &'p self,
