@@ -11,7 +11,8 @@ use super::perfconfig::PerfConfig;
 use super::refusal::said;
 use crate::collect;
 use crate::find::{
-    CACHE, SearchPaths, WasmKind, is_dump_name, is_perf_map_name, is_source_map_name,
+    CACHE, DebuginfodHome, SearchPaths, WasmKind, is_dump_name, is_perf_map_name,
+    is_source_map_name,
 };
 use crate::input::{newest_recorded, stdin_is_fifo};
 use crate::load::{LoadOptions, Source};
@@ -251,6 +252,7 @@ impl InputArgs {
                     .buildid_dir
                     .clone()
                     .or_else(|| environment.buildid_dir(self.no_config)),
+                debuginfod: environment.debuginfod.clone(),
                 recording_dir: None,
                 kallsyms: symbols.kallsyms.clone(),
                 vmlinux: symbols.vmlinux.clone(),
@@ -315,6 +317,8 @@ pub struct Environment {
     pub pager: String,
     /// `$PERF_CONFIG`: the configuration file to read instead of `~/.perfconfig`.
     pub perf_config: Option<PathBuf>,
+    /// The cache of debuginfod's client.
+    pub debuginfod: Option<PathBuf>,
 }
 
 impl Environment {
@@ -325,12 +329,18 @@ impl Environment {
             .into_iter()
             .find_map(|name| std::env::var(name).ok())
             .unwrap_or_else(|| "if command -v less >/dev/null; then exec less; fi; cat".to_owned());
+        let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let home = path("HOME").filter(|home| !home.as_os_str().is_empty());
+        let debuginfod = DebuginfodHome {
+            cache: path("DEBUGINFOD_CACHE_PATH"),
+            xdg: path("XDG_CACHE_HOME"),
+            home: home.clone(),
+        };
         Self {
             pager,
-            home: std::env::var_os("HOME")
-                .filter(|home| !home.is_empty())
-                .map(PathBuf::from),
-            perf_config: std::env::var_os("PERF_CONFIG").map(PathBuf::from),
+            home,
+            perf_config: path("PERF_CONFIG"),
+            debuginfod: debuginfod.folder(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::debuginfod;
 use crate::build_id::BuildId;
 use crate::input::{Bundled, Door, os_name, own_root};
 
@@ -13,6 +14,8 @@ pub struct SearchPaths {
     pub symfs: Option<PathBuf>,
     /// The build-ID cache, `~/.debug` or `--buildid-dir`. `None`: not used.
     pub buildid_dir: Option<PathBuf>,
+    /// The cache of debuginfod's client. `None`: not used.
+    pub debuginfod: Option<PathBuf>,
     /// The folder that holds the recording. A `symfs/` in it is searched before the system, and
     /// `kallsyms` or `kallsyms.gz` in it are the recorded kernel's symbols.
     pub recording_dir: Option<PathBuf>,
@@ -135,6 +138,12 @@ impl SearchPaths {
             vec![link.join(leaf)]
         };
         self.inside_symfs(places)
+    }
+
+    /// A file of a build in the cache of debuginfod's client.
+    pub(super) fn fetched(&self, id: &BuildId, name: &str) -> Option<Place> {
+        let cache = self.debuginfod.as_deref()?;
+        Some(debuginfod::of_build(cache, id, name))
     }
 
     /// Paths below `--symfs` with their links followed inside it; without that option as they are.

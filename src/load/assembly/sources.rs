@@ -201,7 +201,7 @@ impl<'p> Reader<'p> {
         }
         let mut is_refused = false;
         let look = Look::new(self.diag, Kind::Source, text);
-        for (place, found_by) in self.paths.candidates(name) {
+        for (place, found_by) in self.paths.candidates(name, claim.build) {
             let Some(door) = look.doors([place]).next() else {
                 continue;
             };

@@ -30,6 +30,7 @@ fn culprit(path: &str, samples: u64) -> Culprit {
         path: path.to_owned(),
         samples,
         runtime: None,
+        build_id: None,
     }
 }
 
@@ -277,6 +278,16 @@ fn stripped_files_have_packages() {
             "apt install the -dbgsym packages that find-dbgsym-packages '/usr/lib/a b/libz.so.1' names",
             "build server with -g, without -s and strip"
         ]
+    );
+    let known = Culprit {
+        build_id: BuildId::new(&[0xab, 0xcd]),
+        ..culprit("/opt/app/server", 1)
+    };
+    assert_eq!(
+        for_stripped(&[known]).last().map(String::as_str),
+        Some(
+            "or ask a debuginfod server: debuginfod-find debuginfo abcd brings the debug file of server, if it has that"
+        )
     );
 }
 

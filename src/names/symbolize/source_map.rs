@@ -265,7 +265,7 @@ impl Search<'_> {
             return None;
         }
         let look = Look::new(self.diag, Kind::Source, what);
-        let mut places = self.sources.candidates(name);
+        let mut places = self.sources.candidates(name, None);
         places.find_map(|(place, found_by)| {
             let door = look.doors([place]).next()?;
             let judged = self.store.open(&door);
