@@ -142,9 +142,9 @@ struct SymbolArgs {
     #[arg(short = 'm', long = "modules")]
     modules: bool,
 
-    /// Folder with the files of the recorded machine
+    /// Folder with the recorded files (repeatable)
     #[arg(long = "symfs", value_name = "DIR")]
-    symfs: Option<PathBuf>,
+    symfs: Vec<PathBuf>,
 
     /// Build-ID cache [default: ~/.debug]
     #[arg(long = "buildid-dir", value_name = "DIR")]
@@ -245,9 +245,11 @@ impl InputArgs {
             demangle_kernel: symbols.demangle_kernel,
         };
         let defaults = collect::Options::default();
+        let mut symfs = symbols.symfs.iter().cloned();
         LoadOptions {
             search: SearchPaths {
-                symfs: symbols.symfs.clone(),
+                symfs: symfs.next(),
+                more_symfs: symfs.collect(),
                 buildid_dir: symbols
                     .buildid_dir
                     .clone()

@@ -4,8 +4,8 @@
 //! ([`crate::input::Door`]); nothing is opened here. Who opens tells a `Look` what became of each place, and `-v` prints that. Doors
 //! are made here and nowhere else (`tests/integration/tidy.rs`), so that a new place is one line in this folder.
 //!
-//! "Roots" are the folders that stand for `/`: the one of `--symfs` alone, or else `symfs/` beside the recording, then `/`
-//! itself. Links below a root stay in it. "Cache" is the build-ID cache, under `--symfs` the one in there. "debuginfod" is the cache
+//! "Roots" are the folders that stand for `/`: those of `--symfs` alone, or else `symfs/` beside the recording, then `/`
+//! itself. Links below a root stay in it. "Cache" is the build-ID cache, under `--symfs` the one in the first of them. "debuginfod" is the cache
 //! of its client ([`DebuginfodHome`]), which is read under `--symfs` too: a build ID is as true there.
 //!
 //! | file | places, best first | proof |

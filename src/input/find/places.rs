@@ -12,6 +12,8 @@ use crate::input::{Bundled, Door, os_name, own_root};
 pub struct SearchPaths {
     /// `--symfs DIR`: put in front of every path; nothing outside is used for user files.
     pub symfs: Option<PathBuf>,
+    /// The same once more: other roots of processes that ran in containers.
+    pub more_symfs: Vec<PathBuf>,
     /// The build-ID cache, `~/.debug` or `--buildid-dir`. `None`: not used.
     pub buildid_dir: Option<PathBuf>,
     /// The cache of debuginfod's client. `None`: not used.
@@ -99,7 +101,8 @@ impl SearchPaths {
     /// An empty path is the system itself.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
         if let Some(dir) = &self.symfs {
-            return vec![dir.clone()];
+            let more = self.more_symfs.iter();
+            return std::iter::once(dir).chain(more).cloned().collect();
         }
         let beside = self.recording_dir.as_deref().and_then(own_root);
         beside.into_iter().chain([PathBuf::new()]).collect()
