@@ -215,6 +215,7 @@ fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Cul
             samples,
             runtime: None,
             build_id: None,
+            inode: None,
         };
     };
     Culprit {
@@ -223,6 +224,7 @@ fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Cul
         samples,
         runtime: runtimes.made(dso),
         build_id,
+        inode: dso.inode_among_others(),
     }
 }
 

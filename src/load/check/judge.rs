@@ -1061,8 +1061,18 @@ fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
 /// The heaviest names with their shares.
 fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
     let shown = culprits.iter().take(NAMES);
+    let name = |culprit: &Culprit| {
+        let are_several = culprits
+            .iter()
+            .filter(|of| of.name == culprit.name)
+            .nth(1)
+            .is_some();
+        let inode = culprit.inode.filter(|_| are_several);
+        let inode = inode.map_or_else(String::new, |inode| format!(" (inode {inode})"));
+        format!("{}{inode}", culprit.name)
+    };
     let mut text = shown
-        .map(|culprit| format!("{} {}", culprit.name, share_of(culprit.samples, evidence)))
+        .map(|culprit| format!("{} {}", name(culprit), share_of(culprit.samples, evidence)))
         .collect::<Vec<_>>()
         .join(", ");
     if culprits.len() > NAMES {

@@ -186,6 +186,8 @@ pub struct Culprit {
     pub runtime: Option<Producer>,
     /// The build ID of the file, if it is proven.
     pub build_id: Option<BuildId>,
+    /// The inode of the file, if several had its path.
+    pub inode: Option<u64>,
 }
 
 /// What tells that a file is the one that was mapped.
