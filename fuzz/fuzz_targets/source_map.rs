@@ -19,6 +19,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 if let Some(place) = maps.original(SCRIPT, line, column) {
                     assert!(place.line > 0 && place.column > 0);
                     let _ = maps.content(&place.file);
+                    let function = maps.function(SCRIPT, line, column);
+                    assert_eq!(function.map(|of| of.place), Some(place));
                 }
             }
         }

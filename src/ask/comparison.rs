@@ -100,7 +100,7 @@ impl Comparing {
         diag: &Diagnostics,
     ) -> Result<Sides, AskError> {
         let time = self.to_time.as_ref().map(|(time, _)| time.clone());
-        let reading = Reading::of(request, (groups, self.method.by), diag).new_in_time(time);
+        let mut reading = Reading::of(request, (groups, self.method.by), diag).new_in_time(time);
         let mut sides = reading.read(&self.base, &self.new)?;
         if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
             let text = "--paired: as many new recordings as of the base";

@@ -9,6 +9,7 @@ use crate::diagnostics::Diagnostics;
 use crate::input::{can_be_read_again, expand, recording_size, told_apart};
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::metrics::plain_name;
+use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
@@ -17,6 +18,7 @@ use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
+use crate::questions::scripts::Scripts;
 use crate::runtimes::query::Query;
 use crate::time_spec::TimeSpec;
 
@@ -79,7 +81,7 @@ impl<'r> Reading<'r> {
     ///
     /// # Errors
     /// When one cannot be read, or has no samples of the event, or is there twice.
-    pub(super) fn read(&self, base: &[PathBuf], new: &[PathBuf]) -> Result<Sides, AskError> {
+    pub(super) fn read(&mut self, base: &[PathBuf], new: &[PathBuf]) -> Result<Sides, AskError> {
         let (base, new) = (expand(base)?, expand(new)?);
         // Two times of one recording are two sides.
         let shared = match self.to_time {
@@ -87,8 +89,27 @@ impl<'r> Reading<'r> {
             None => told_apart(&base, &new).map_err(AskError::Request)?,
         };
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
+        let mut runs = self.all(&all, base.len())?;
+        let scripts: Vec<&Scripts> = runs.iter().map(|run| &run.scripts).collect();
+        if let Some(script) = Scripts::at_odds(&scripts) {
+            self.diag.warn(format!(
+                "{script} has no source map, and the other side has one: scripts are compared by the names in the recordings"
+            ));
+            self.load.refused |= Needs::ORIGINALS;
+            runs = self.all(&all, base.len())?;
+        }
+        let new = runs.split_off(base.len());
+        Ok(Sides {
+            base: runs,
+            new,
+            shared,
+        })
+    }
+
+    /// Reads recordings, so many of the base first.
+    fn all(&self, all: &[&PathBuf], bases: usize) -> Result<Vec<Run>, AskError> {
         let mut runs = Vec::with_capacity(all.len());
-        let mut batches = batches(&all, self.load.reading.threads)
+        let mut batches = batches(all, self.load.reading.threads)
             .into_iter()
             .peekable();
         while batches.peek().is_some() {
@@ -96,7 +117,7 @@ impl<'r> Reading<'r> {
                 for batch in batches.by_ref() {
                     let threads = (self.load.reading.threads / batch.len()).max(1);
                     let first = runs.len();
-                    let sides = (first..).map(|at| at >= base.len());
+                    let sides = (first..).map(|at| at >= bases);
                     let read = batch.iter().copied().zip(sides).collect();
                     let read = in_parallel(read, batch.len(), |(path, is_new)| {
                         self.one((path, is_new), threads, together)
@@ -111,12 +132,7 @@ impl<'r> Reading<'r> {
                 Ok(())
             })?;
         }
-        let new = runs.split_off(base.len());
-        Ok(Sides {
-            base: runs,
-            new,
-            shared,
-        })
+        Ok(runs)
     }
 
     /// Looks up functions that only one side has samples of in the files of the other side's first recording, if that can be

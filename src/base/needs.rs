@@ -61,6 +61,8 @@ bitflags::bitflags! {
         /// Parameters and places of all functions, not of those alone that share a name: comparisons want what tells a function
         /// from others that only the other side has.
         const PLACES = 1 << 24;
+        /// Functions of scripts have the names and places of the originals, where source maps tell them: for views that people read.
+        const ORIGINALS = 1 << 25;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

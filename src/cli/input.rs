@@ -11,7 +11,8 @@ use super::perfconfig::PerfConfig;
 use super::refusal::said;
 use crate::collect;
 use crate::find::{
-    CACHE, SearchPaths, WasmKind, is_dump_name, is_perf_map_name, is_source_map_name,
+    CACHE, DebuginfodHome, SearchPaths, WasmKind, is_dump_name, is_perf_map_name,
+    is_source_map_name,
 };
 use crate::input::{newest_recorded, stdin_is_fifo};
 use crate::load::{LoadOptions, Source};
@@ -116,7 +117,7 @@ struct LineArgs {
     #[arg(long = "wasm", value_name = "FILE_OR_DIR")]
     wasm: Vec<PathBuf>,
 
-    /// Take source maps (NAME.js.map) from this folder; function names show the original place (repeatable)
+    /// Take source maps (NAME.js.map) from this folder; report, fold and script show original names too (repeatable)
     #[arg(long = "source-map", value_name = "DIR")]
     source_map: Vec<PathBuf>,
 }
@@ -141,9 +142,9 @@ struct SymbolArgs {
     #[arg(short = 'm', long = "modules")]
     modules: bool,
 
-    /// Folder with the files of the recorded machine
+    /// Folder with the recorded files (repeatable)
     #[arg(long = "symfs", value_name = "DIR")]
-    symfs: Option<PathBuf>,
+    symfs: Vec<PathBuf>,
 
     /// Build-ID cache [default: ~/.debug]
     #[arg(long = "buildid-dir", value_name = "DIR")]
@@ -244,13 +245,16 @@ impl InputArgs {
             demangle_kernel: symbols.demangle_kernel,
         };
         let defaults = collect::Options::default();
+        let mut symfs = symbols.symfs.iter().cloned();
         LoadOptions {
             search: SearchPaths {
-                symfs: symbols.symfs.clone(),
+                symfs: symfs.next(),
+                more_symfs: symfs.collect(),
                 buildid_dir: symbols
                     .buildid_dir
                     .clone()
                     .or_else(|| environment.buildid_dir(self.no_config)),
+                debuginfod: environment.debuginfod.clone(),
                 recording_dir: None,
                 kallsyms: symbols.kallsyms.clone(),
                 vmlinux: symbols.vmlinux.clone(),
@@ -315,6 +319,8 @@ pub struct Environment {
     pub pager: String,
     /// `$PERF_CONFIG`: the configuration file to read instead of `~/.perfconfig`.
     pub perf_config: Option<PathBuf>,
+    /// The cache of debuginfod's client.
+    pub debuginfod: Option<PathBuf>,
 }
 
 impl Environment {
@@ -325,12 +331,18 @@ impl Environment {
             .into_iter()
             .find_map(|name| std::env::var(name).ok())
             .unwrap_or_else(|| "if command -v less >/dev/null; then exec less; fi; cat".to_owned());
+        let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let home = path("HOME").filter(|home| !home.as_os_str().is_empty());
+        let debuginfod = DebuginfodHome {
+            cache: path("DEBUGINFOD_CACHE_PATH"),
+            xdg: path("XDG_CACHE_HOME"),
+            home: home.clone(),
+        };
         Self {
             pager,
-            home: std::env::var_os("HOME")
-                .filter(|home| !home.is_empty())
-                .map(PathBuf::from),
-            perf_config: std::env::var_os("PERF_CONFIG").map(PathBuf::from),
+            home,
+            perf_config: path("PERF_CONFIG"),
+            debuginfod: debuginfod.folder(),
         }
     }
 

@@ -73,6 +73,10 @@ const FILES: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PERF_PAGER, PAGER", "the pager for a terminal"),
     ("PERF_CONFIG", "a file instead of ~/.perfconfig"),
+    (
+        "DEBUGINFOD_CACHE_PATH",
+        "the cache of debuginfod-find, instead of ~/.cache/debuginfod_client",
+    ),
     ("NO_COLOR", "if set, no colours"),
     ("BROWSER", "the program that flamegraph --open starts"),
     ("COLUMNS", "the width of help"),

@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 
 use super::Judged;
 use super::os::{self, Owner};
+use crate::build_id::BuildId;
 
 /// What the recording says of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct SourceClaim {
     pub md5: Option<[u8; 16]>,
     /// The folder in which the compiler worked.
     pub directory: Option<String>,
+    /// The build of the file whose debug information names it.
+    pub build: Option<BuildId>,
 }
 
 /// Whether the user named the folder in which a source was found.
@@ -29,6 +32,8 @@ pub enum FoundBy {
     Beside,
     /// At the recorded path.
     Path,
+    /// In the folder of its build in the cache of debuginfod's client.
+    Build,
 }
 
 /// Endings of files that people write programs in.
@@ -63,6 +68,10 @@ impl Judged {
     pub fn is_source(&self, text: &[u8], found: FoundBy, claim: &SourceClaim) -> bool {
         if text.contains(&0) || std::str::from_utf8(text).is_err() && found != FoundBy::Folder {
             return false;
+        }
+        // A server may send anything.
+        if found == FoundBy::Build {
+            return claim.md5.is_none_or(|md5| md5 == checksum(text)) && !text.is_empty();
         }
         if found == FoundBy::Folder || claim.md5.is_some_and(|md5| md5 == checksum(text)) {
             return true;
@@ -271,7 +280,7 @@ mod tests {
         let judged = super::super::Door::recorded(&path).open().expect("opened");
         let claim = |md5: [u8; 16]| SourceClaim {
             md5: Some(md5),
-            directory: None,
+            ..SourceClaim::default()
         };
         let is = |text: &[u8], md5| judged.is_source(text, FoundBy::Path, &claim(md5));
         assert!(is(b"text", checksum(b"text")));

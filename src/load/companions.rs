@@ -138,7 +138,9 @@ pub(super) fn source_maps<'a>(
     (options, needs): (&LoadOptions, Needs),
     diag: &'a Diagnostics,
 ) -> SourceMaps<'a> {
-    if !needs.intersects(Needs::LINES | Needs::CODE) && options.search.source_maps.is_empty() {
+    let is_asked = needs.contains(Needs::ORIGINALS) || !options.search.source_maps.is_empty();
+    let renames = is_asked && !options.refused.contains(Needs::ORIGINALS);
+    if !needs.intersects(Needs::LINES | Needs::CODE) && !renames {
         return SourceMaps::default();
     }
     let search = options.search.beside(&options.source.folder());
@@ -146,6 +148,8 @@ pub(super) fn source_maps<'a>(
         store,
         diag,
         places: search.of_scripts(),
+        sources: options.sources(&[]),
+        renames,
     })
 }
 

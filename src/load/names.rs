@@ -1,15 +1,18 @@
 //! The functions that a recording's files tell of, whether or not a sample hit them.
 
 use super::LoadError;
+use super::companions::source_maps;
 use super::options::LoadOptions;
 use super::reading::history;
 use crate::diagnostics::Diagnostics;
 use crate::dso::demangle::{demangle, parameters};
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::Idx;
+use crate::profile::names::original_name;
 use crate::runtimes::Producer;
 use crate::session::Session;
 use crate::session::jit::JitCodeId;
+use crate::symbolize::SourceMaps;
 
 /// Where a name is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,17 +40,25 @@ pub trait Listener {
 pub fn names(options: &LoadOptions, listener: &mut dyn Listener) -> Result<(), LoadError> {
     // What is wrong with the files was said when the recording was read.
     let quiet = Diagnostics::new();
-    history(options, &quiet, |_, session, _| {
-        of_dumps(session, options, listener);
+    history(options, &quiet, |store, _, session, _| {
+        let maps = source_maps(store, (options, options.needs), &quiet);
+        of_dumps(session, &maps, options, listener);
         of_files(session, options, listener);
     })
 }
 
-fn of_dumps(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Listener) {
+fn of_dumps(
+    session: &Session<'_>,
+    maps: &SourceMaps<'_>,
+    options: &LoadOptions,
+    listener: &mut dyn Listener,
+) {
     for id in (0..).take(session.jit.code_count()).map(JitCodeId) {
         let code = session.jit.code(id);
-        if listener.wants(code.name()) {
-            let name = demangle(code.name(), options.names.names);
+        let original = original_name(maps, code.producer(), code.name());
+        let name = original.as_ref().map_or(code.name(), |(name, _)| name);
+        if listener.wants(name) {
+            let name = demangle(name, options.names.names);
             listener.hear(Teller::Jit(code.producer()), &name);
         }
     }

@@ -73,6 +73,7 @@ impl LoadOptions {
             strip: 0,
             symfs: bundle.map(|bundle| bundle.root),
             recorded: self.source.written(),
+            debuginfod: self.search.debuginfod.clone(),
         }
     }
 }

@@ -103,7 +103,7 @@ fn inferred(options: &LoadOptions, recording: &Recording<'_>) -> Option<LoadOpti
 pub(super) fn history<T>(
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: impl FnOnce(&Recording<'_>, &Session<'_>, &Samples) -> T,
+    look: impl FnOnce(&Store, &Recording<'_>, &Session<'_>, &Samples) -> T,
 ) -> Result<T, LoadError> {
     let store = Store::new();
     let recording = options.source.open(&store, diag)?;
@@ -119,7 +119,7 @@ pub(super) fn history<T>(
     let window = window.shared_by(options.reading.threads);
     let (session, samples) =
         Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
-    let seen = look(&recording, &session, &samples);
+    let seen = look(&store, &recording, &session, &samples);
     tell_refused(&store, diag);
     drop(session);
     drop(recording);
@@ -139,7 +139,7 @@ pub(super) fn list(
     history(
         options,
         diag,
-        |recording, session, recorded| match listing {
+        |_, recording, session, recorded| match listing {
             Listing::Stats => {
                 let mut samples: IndexVec<EventId, u64> = recorded
                     .rowless

@@ -92,7 +92,7 @@ impl PprofOptions {
         let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
         let has_cpus = self.labels.contains(&Label::Cpu);
         let cpus = Facet::Cpu.needs().only_if(has_cpus);
-        Needs::CHAINS | of_frames | cpus | Needs::KINDS.only_if(self.has_parts())
+        Needs::CHAINS | Needs::ORIGINALS | of_frames | cpus | Needs::KINDS.only_if(self.has_parts())
     }
 
     fn has_parts(&self) -> bool {
@@ -317,11 +317,14 @@ impl<'p> Encoder<'p> {
         number
     }
 
-    fn add_function(&mut self, name: &str, file: &str) -> u64 {
+    fn add_function(&mut self, name: &str, recorded: &str, file: &str) -> u64 {
         self.functions += 1;
         let message = self.part.cleared();
         message.number(1, self.functions);
         message.number(2, self.strings.id(name).0.into());
+        if !recorded.is_empty() {
+            message.number(3, self.strings.id(recorded).0.into());
+        }
         message.number(4, self.strings.id(file).0.into());
         self.out.message(5, message);
         self.functions
@@ -345,7 +348,11 @@ impl<'p> Encoder<'p> {
             return known;
         }
         let text = file.map_or("".into(), |file| harmless(&profile[file]));
-        let number = self.add_function(&frame_name(profile, id), &text);
+        let recorded = frame
+            .symbol
+            .and_then(|symbol| profile[symbol].recorded.as_ref());
+        let recorded = recorded.map_or("".into(), |recorded| harmless(&recorded.name));
+        let number = self.add_function(&frame_name(profile, id), &recorded, &text);
         match (frame.symbol, first) {
             (Some(symbol), Some((0, _))) => self.of_symbol[symbol] = (number, file),
             _ => drop(self.others.insert(function, number)),
@@ -517,7 +524,7 @@ impl<'p> Encoder<'p> {
         if sums.is_empty() {
             return;
         }
-        let function = self.add_function("[rest]", "");
+        let function = self.add_function("[rest]", "", "");
         self.locations += 1;
         let number = self.locations;
         self.line.cleared().number(1, function);

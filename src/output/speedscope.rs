@@ -47,7 +47,8 @@ pub struct Written {
 /// What the file is made of; besides, [`Needs::SAMPLES`] keep their order in time.
 pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::LINES)
-    .union(Needs::FUNCTION_LINES);
+    .union(Needs::FUNCTION_LINES)
+    .union(Needs::ORIGINALS);
 
 /// Writes the file.
 ///

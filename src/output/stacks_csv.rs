@@ -39,7 +39,7 @@ const PARTS: [&str; 2] = ["package", "activity"];
 /// What the rows are made of.
 #[must_use]
 pub fn needs(samples: bool) -> Needs {
-    Needs::CHAINS | Needs::KINDS | Needs::SAMPLES.only_if(samples)
+    Needs::CHAINS | Needs::KINDS | Needs::ORIGINALS | Needs::SAMPLES.only_if(samples)
 }
 
 /// Writes the line of headings.

@@ -131,6 +131,7 @@ impl Filler<'_, '_> {
         }
         let symbol = match self.places.symbol(number) {
             PlaceSymbol::Jit(name) => Symbol {
+                recorded: self.places.names.recorded.get(name).cloned().flatten(),
                 name: self.places.take_name(name),
                 ..self.jit_code(target, object)
             },
@@ -174,6 +175,7 @@ impl Filler<'_, '_> {
             origin: Origin::Unknown,
             parameters: None,
             place: None,
+            recorded: None,
         }
     }
 
@@ -271,6 +273,7 @@ impl Filler<'_, '_> {
             origin: found.origin,
             parameters: found.parameters.clone(),
             place: found.place.clone(),
+            recorded: None,
         }
     }
 
@@ -324,6 +327,7 @@ impl Filler<'_, '_> {
             origin: Origin::Unknown,
             parameters: None,
             place: None,
+            recorded: None,
         };
         let symbol = self.profile.symbols.push(symbol);
         Frame {

@@ -354,9 +354,28 @@ pub struct Symbol {
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
     pub place: Option<Box<Place>>,
+    /// As the runtime named it, of functions of scripts that have a source map.
+    pub recorded: Option<Box<Recorded>>,
+}
+
+/// A function of a script that has a source map, as the runtime named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The name in the recording.
+    pub name: String,
+    /// Whether the word in [`Symbol::name`] is still the runtime's: the original has none at hand. Another build may have that word
+    /// for another function.
+    pub is_word: bool,
 }
 
 impl Symbol {
+    /// As the recording has it.
+    #[must_use]
+    pub fn recorded_name(&self) -> &str {
+        let recorded = self.recorded.as_ref();
+        recorded.map_or(&self.name, |recorded| &recorded.name)
+    }
+
     /// How a text that was typed fits it, by all that is known of it.
     #[must_use]
     pub fn fit(

@@ -4,10 +4,12 @@
 //! apart by address, as perf keeps them. In: addresses and the session. Out: [`JitNames`]. Called by
 //! [`super::places`].
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
+use super::Recorded;
 use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
@@ -15,9 +17,10 @@ use crate::ids::{IndexVec, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
-use crate::session::jit::{JitCode, JitCodeId};
+use crate::runtimes::Producer;
+use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
-use crate::symbolize::{Answers, NameStyle, SourceMaps};
+use crate::symbolize::{Answers, NameStyle, Original, OriginalName, SourceMaps};
 
 numbers! {
     /// Index into [`JitNames::texts`].
@@ -29,6 +32,8 @@ pub(super) struct JitNames {
     /// By code: its name, if it was hit.
     pub(super) of_code: IndexVec<JitCodeId, Option<NameId>>,
     pub(super) texts: IndexVec<NameId, Box<str>>,
+    /// By name: what the runtime called the function, where its script has a source map; empty where no script has.
+    pub(super) recorded: IndexVec<NameId, Option<Box<Recorded>>>,
     /// By code, where lines are asked for: whether its name in the dump tells a place in the sources. Asked one address after
     /// the other, to read the names again would be to wait for memory again.
     pub(super) tells_place: IndexVec<JitCodeId, bool>,
@@ -37,6 +42,7 @@ pub(super) struct JitNames {
 /// A name as shown, where it is if that keeps it apart from others, and a hash of both.
 struct Shown {
     name: Box<str>,
+    recorded: Option<Box<Recorded>>,
     hash: u64,
     start: Option<Avma>,
     tells_place: bool,
@@ -62,6 +68,8 @@ impl JitNames {
         let mut of_code = index_vec![None; session.jit.code_count()];
         let mut texts: IndexVec<NameId, Box<str>> = IndexVec::with_capacity(hit.len());
         let mut others: IndexVec<NameId, (u64, Option<Avma>)> = IndexVec::with_capacity(hit.len());
+        let mut recorded: IndexVec<NameId, Option<Box<Recorded>>> = IndexVec::new();
+        let renames = answers.maps.renames();
         let mut tells_place = index_vec![false; if needs.contains(Needs::FUNCTION_LINES) { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
             if shown.tells_place {
@@ -75,11 +83,15 @@ impl JitNames {
             if known.is_none() {
                 others.push(own);
                 texts.push(shown.name);
+                if renames {
+                    recorded.push(shown.recorded);
+                }
             }
         }
         Self {
             of_code,
             texts,
+            recorded,
             tells_place,
         }
     }
@@ -96,43 +108,84 @@ fn hit(collected: &Collected, session: &Session<'_>) -> Vec<JitCodeId> {
     is_hit.indices().filter(|id| is_hit[*id]).collect()
 }
 
-/// A name with the place in the original source.
-fn original_name(maps: &SourceMaps<'_>, code: JitCode<'_, '_>) -> Option<Vec<u8>> {
-    if !maps.renames() || !code.producer().row().has_source_maps {
+/// A name with the function's name and place in the original source, and whether its word is still the runtime's. Nothing where
+/// the script has no source map, or is run by what has this name.
+pub(crate) fn original_name(
+    maps: &SourceMaps<'_>,
+    producer: Producer,
+    name: &[u8],
+) -> Option<(Vec<u8>, bool)> {
+    let row = producer.row();
+    if !maps.renames() || !row.has_source_maps {
         return None;
     }
-    let name = code.name();
-    let place = (code.producer().row().place)(name)?;
+    let place = (row.place)(name)?;
     let script = String::from_utf8_lossy(&name[place.file]);
-    let original = maps.original(&script, place.line, place.column)?;
-    let (file, line, column) = (original.file, original.line, original.column);
-    let place_text = format!("{file}:{line}:{column}");
-    Some(
-        [
-            &name[..place.all.start],
-            place_text.as_bytes(),
-            &name[place.all.end..],
-        ]
-        .concat(),
-    )
+    // What runs a script begins where that does.
+    if (place.line, place.column) == (1, 1) || !maps.has_map(&script) {
+        return None;
+    }
+    let Some(function) = maps.function(&script, place.line, place.column) else {
+        // What a bundler added.
+        return Some((name.to_owned(), true));
+    };
+    let word = &name[place.word.clone()];
+    let given = function.name.filter(|_| !word.starts_with(b"<"));
+    let is_word = given.is_none();
+    let word = given.map_or_else(
+        || Cow::Borrowed(word),
+        |given| Cow::Owned(word_of(&given, word).into_bytes()),
+    );
+    let Original { file, line, column } = function.place;
+    let text = format!("{file}:{line}:{column}");
+    let parts = [
+        &name[..place.word.start],
+        &word,
+        &name[place.word.end..place.all.start],
+        text.as_bytes(),
+        &name[place.all.end..],
+    ];
+    Some((parts.concat(), is_word))
 }
 
-/// The name of a piece of JIT code as reports show it.
+/// A name of the original as the runtime would write it, by its word for the function: `get size`, and `Shape.area` where the
+/// original's text has that object as well.
+fn word_of(given: &OriginalName, word: &[u8]) -> String {
+    let name = &given.name;
+    let accessor = ["get ", "set "]
+        .into_iter()
+        .find(|kind| word.starts_with(kind.as_bytes()));
+    let accessor = accessor.unwrap_or_default();
+    let owner = word[accessor.len()..].strip_suffix(name.as_bytes());
+    let owner = owner.and_then(|owner| std::str::from_utf8(owner).ok());
+    let owner = owner.filter(|owner| given.owner.replace("prototype.", "") == **owner);
+    format!("{accessor}{}{name}", owner.unwrap_or_default())
+}
+
+/// The name of a piece of JIT code as views show it, and that in the recording where the script has a source map.
 pub(crate) fn of_code(
     session: &Session<'_>,
     answers: Answers<'_>,
     id: JitCodeId,
     style: NameStyle,
-) -> String {
+) -> (String, Option<Recorded>) {
     let code = session.jit.code(id);
     let known = answers.wasm.name_of(id, code.name());
-    let original = original_name(answers.maps, code);
-    let name = known.or(original.as_deref()).unwrap_or(code.name());
-    if session.jit.object(code.object()).is_perf_map() {
-        String::from_utf8_lossy(name).into_owned()
-    } else {
-        demangle(name, style).into_owned()
-    }
+    let original = original_name(answers.maps, code.producer(), code.name());
+    let of_original = original.as_ref().map(|(name, _)| name.as_slice());
+    let name = known.or(of_original).unwrap_or(code.name());
+    let shown = |name| {
+        if session.jit.object(code.object()).is_perf_map() {
+            String::from_utf8_lossy(name).into_owned()
+        } else {
+            demangle(name, style).into_owned()
+        }
+    };
+    let recorded = original.as_ref().map(|(_, is_word)| Recorded {
+        name: shown(code.name()),
+        is_word: *is_word,
+    });
+    (shown(name), recorded)
 }
 
 impl Shown {
@@ -144,11 +197,12 @@ impl Shown {
     ) -> Self {
         let code = session.jit.code(id);
         let of_map = session.jit.object(code.object()).is_perf_map();
-        let name = of_code(session, answers, id, style);
+        let (name, recorded) = of_code(session, answers, id, style);
         let start = of_map.then(|| code.start());
         Self {
             hash: FxBuildHasher.hash_one((&*name, start)),
             name: name.into(),
+            recorded: recorded.map(Box::new),
             start,
             tells_place: needs.contains(Needs::FUNCTION_LINES)
                 && (code.producer().row().place)(code.name()).is_some(),

@@ -224,6 +224,7 @@ impl FramesOfPcs {
             names: JitNames {
                 of_code: IndexVec::new(),
                 texts: IndexVec::new(),
+                recorded: IndexVec::new(),
                 tells_place: IndexVec::new(),
             },
             details: IndexVec::new(),

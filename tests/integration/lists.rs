@@ -284,7 +284,7 @@ fn callers_are_the_functions_that_call() {
 /// Lines of a bundle are those of its sources, with their texts.
 #[test]
 fn the_page_shows_sources() {
-    let page = stdout_of(&["list", "u app.js:1"], "typescript");
+    let page = stdout_of(&["list", "countPrimes primes.ts:2"], "typescript");
     let line = page
         .lines()
         .find(|line| line.contains("  11  "))

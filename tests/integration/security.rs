@@ -78,6 +78,7 @@ impl Case {
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = pjit();
         command.current_dir(self.path("case")).args(arguments);
+        command.env("DEBUGINFOD_CACHE_PATH", self.path("fetched"));
         command.output().expect("it runs")
     }
 
@@ -497,37 +498,81 @@ fn a_file_of_the_cache_has_its_build_id() {
     let own: [u8; 20] = bytes[note + 12..note + 32].try_into().expect("twenty");
     bytes.extend(SECRET.as_bytes());
     let packed = |id: [u8; 20]| {
-        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex(&id);
         let place = format!("cache/.build-id/{}/{}/elf", &hex[..2], &hex[2..]);
         case.write(&place, &bytes);
-        let mut recording = Recording::new(Stacks::Callchain);
-        recording.comm(PID, PID, b"program");
-        recording.map_at(&Map {
-            pid: PID,
-            start: 0x40_0000,
-            length: 0x100_0000,
-            offset: 0,
-            file: b"/nowhere/app",
-            time: 0,
-            build_id: Some(id),
-        });
-        let ip = 0x40_0000 + code(&bytes)[0].0;
-        recording.sample(&Sample {
-            ip,
-            pid: PID,
-            tid: PID,
-            time: 10,
-            period: 1,
-            chain: &[CONTEXT_USER, ip],
-            user: None,
-        });
-        case.write("case/perf.data", recording.file());
+        record_build(&case, id, code(&bytes)[0].0);
         let (files, said) = case.bundle(&["--buildid-dir", "../cache"]);
         assert!(files.iter().any(|file| file == "perf.data"), "{said}");
         files.iter().any(|file| file.ends_with("the secret"))
     };
     assert!(packed(own), "the file that was recorded");
     assert!(!packed([7; 20]), "any other");
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A sample at an offset in a file of this build, which is nowhere.
+fn record_build(case: &Case, id: [u8; 20], offset: u64) {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(PID, PID, b"program");
+    recording.map_at(&Map {
+        pid: PID,
+        start: 0x40_0000,
+        length: 0x100_0000,
+        offset: 0,
+        file: b"/nowhere/app",
+        time: 0,
+        build_id: Some(id),
+    });
+    let ip = 0x40_0000 + offset;
+    recording.sample(&Sample {
+        ip,
+        pid: PID,
+        tid: PID,
+        time: 10,
+        period: 1,
+        chain: &[CONTEXT_USER, ip],
+        user: None,
+    });
+    case.write("case/perf.data", recording.file());
+}
+
+/// debuginfod's client stores whatever a server sends: a page that asks for a password, another program, nothing.
+#[test]
+fn what_was_fetched_has_its_build_id() {
+    let case = Case::new();
+    let bytes = program();
+    let note = memchr::memmem::find(&bytes, b"\x14\0\0\0\x03\0\0\0GNU\0").expect("a note");
+    let own: [u8; 20] = bytes[note + 12..note + 32].try_into().expect("twenty");
+    record_build(&case, own, code(&bytes)[0].0);
+    let own = hex(&own);
+    let mut other = bytes.clone();
+    other[note + 12] ^= 1;
+    let file = |name: &str| format!("fetched/{own}/{name}");
+    let names = || case.said(&["report", "--stdio", "-s", "sym"]).0;
+    let packed = || case.bundle(&[]).0;
+    let unnamed = "[.] 0x";
+    let page = format!("<html>{SECRET}</html>");
+    let sent: [&[u8]; 5] = [b"", SECRET.as_bytes(), page.as_bytes(), &other, &bytes];
+    for (at, bytes) in sent.iter().enumerate() {
+        let is_own = at == sent.len() - 1;
+        case.write(&file("executable"), bytes);
+        case.write(&file("debuginfo"), bytes);
+        assert_eq!(names().contains(unnamed), !is_own, "{}", names());
+        assert_eq!(packed().len(), if is_own { 3 } else { 2 }, "{:?}", packed());
+    }
+    // What a client left that was ended, and links out of the cache.
+    for name in ["executable", "debuginfo"] {
+        fs::remove_file(case.path(&file(name))).expect("removed");
+        case.write(&file(&format!("{name}.AbCdEf")), &bytes);
+        case.write("elsewhere", &bytes);
+        symlink(case.path("elsewhere"), case.path(&file(name))).expect("linked");
+    }
+    assert!(names().contains(unnamed), "{}", names());
+    assert_eq!(packed().len(), 2, "{:?}", packed());
 }
 
 /// The list of what is opened names tests, and those are there.

@@ -184,7 +184,7 @@ fn place(name: &str) -> Option<(&str, u32, u32)> {
     Some((file, line.parse().ok()?, column.parse().ok()?))
 }
 
-/// `--source-map` changes the places in names to those that node finds for them, and nothing else.
+/// `--source-map` changes the places in names to those that node finds for them. What runs the script keeps its own.
 #[test]
 fn names_have_the_places_that_node_finds() {
     let script = ["script", "-F", "ip,sym"];
@@ -202,7 +202,9 @@ fn names_have_the_places_that_node_finds() {
     let mut pairs = Vec::new();
     for (plain, mapped) in plain.lines().zip(mapped.lines()) {
         match (place(plain), place(mapped)) {
-            (Some((file, line, column)), Some(place)) if file.ends_with("/dist/app.js") => {
+            (Some((file, line, column)), Some(place))
+                if file.ends_with("/dist/app.js") && (line, column) != (1, 1) =>
+            {
                 pairs.push((line, column, format!("{}:{}:{}", place.0, place.1, place.2)));
             }
             _ => assert_eq!(plain, mapped),
@@ -218,6 +220,84 @@ fn names_have_the_places_that_node_finds() {
         let theirs = theirs.replace("..", "/tmp/pjit-sample/typescript");
         assert_eq!(theirs, ours, "{line}:{column}");
     }
+}
+
+/// Functions that a minifier gave other names have their own again in what people read, and the recording's where perf's text is
+/// promised.
+#[test]
+fn functions_have_the_names_of_the_original() {
+    let summary = stdout_of(&["summary"], "typescript");
+    for name in ["countPrimes primes.ts:2", "repeat app.ts:5"] {
+        assert!(summary.contains(name), "{summary}");
+    }
+    let names = |verb: &[&str]| stdout_of(verb, "typescript");
+    for verb in [
+        &["peek", "countPrimes"][..],
+        &["list", "countPrimes"],
+        &["peek", "JS:*u"],
+        &["export", "--format", "csv", "-o", "-"],
+    ] {
+        let text = names(verb);
+        assert!(text.contains("countPrimes"), "{verb:?}: {text}");
+    }
+    for name in ["countPrimes", "JS:*u"] {
+        let folder = sample("typescript", "");
+        let (text, said) = view(&folder, &["annotate", name]);
+        assert!(text.contains("JS:*countPrimes"), "{text}{said}");
+    }
+    for verb in [
+        &["report", "--stdio", "-s", "sym"][..],
+        &["fold"],
+        &["script"],
+    ] {
+        let text = names(verb);
+        assert!(!text.contains("countPrimes"), "{verb:?}");
+        assert!(text.contains("JS:*u /tmp/pjit-sample"), "{verb:?}");
+    }
+    let maps = sample("typescript", &format!("{PROGRAM}/dist"));
+    let maps = maps.to_str().expect("a plain path");
+    let text = names(&["report", "--stdio", "-s", "sym", "--source-map", maps]);
+    let name = "JS:*countPrimes /tmp/pjit-sample/typescript/src/primes.ts:2:17";
+    assert!(text.contains(name), "{text}");
+    let json = names(&["summary", "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = answer["functions"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["name"] == "countPrimes");
+    let full = row.expect("it is there")["full"].as_str().expect("a text");
+    assert!(full.starts_with("JS:*u /tmp"), "{full}");
+}
+
+/// One side without its map: names of the original and words of a minifier have nothing to say to each other.
+#[test]
+fn sides_are_compared_by_words_where_one_has_no_map() {
+    let (with, without) = (copy(), copy());
+    let map = |folder: &Path| folder.join(PROGRAM).join("dist/app.js.map");
+    fs::remove_file(map(without.path())).expect("removed");
+    let data = |folder: &tempfile::TempDir| folder.path().join("perf.data").display().to_string();
+    let diff = |base: &tempfile::TempDir, new: &tempfile::TempDir| {
+        let output = pjit()
+            .args(["diff", "--by", "self", &data(base), &data(new)])
+            .output()
+            .expect("it runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    for (base, new) in [(&with, &without), (&without, &with)] {
+        let (out, said) = diff(base, new);
+        assert!(out.contains(" u app.js:1"), "{out}");
+        assert!(!out.contains("countPrimes"), "{out}");
+        assert!(said.contains("dist/app.js has no source map"), "{said}");
+    }
+    let (out, said) = diff(&with, &with_other(&with));
+    assert!(out.contains("countPrimes primes.ts:2"), "{out}");
+    assert!(!said.contains("no source map"), "{said}");
+}
+
+/// The same recording in another folder, so that it counts as another one.
+fn with_other(folder: &tempfile::TempDir) -> tempfile::TempDir {
+    let other = tempfile::tempdir().expect("a folder");
+    copy_folder(folder.path(), other.path());
+    other
 }
 
 /// Where node finds a place of a script, by a map; the file as the map has it. Nothing without node.
@@ -357,8 +437,9 @@ fn names_are_those_of_node(folder: &Path) {
     pairs.dedup();
     let mut compared = 0;
     for (plain, mapped) in pairs {
-        let Some((_, line, column)) = place(plain).filter(|at| at.0.ends_with("/dist/app.js"))
-        else {
+        let is_function =
+            |at: &(&str, u32, u32)| at.0.ends_with("/dist/app.js") && (at.1, at.2) != (1, 1);
+        let Some((_, line, column)) = place(plain).filter(is_function) else {
             continue;
         };
         let theirs = by_node(&folder.join("dist/app.js.map"), line, column).expect("node runs");

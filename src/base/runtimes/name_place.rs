@@ -7,6 +7,8 @@ use std::ops::Range;
 /// A place out of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamePlace {
+    /// Where the function's word stands in the name; empty if it has none.
+    pub word: Range<usize>,
     /// Where the file stands in the name.
     pub file: Range<usize>,
     /// Line from 1.

@@ -142,6 +142,7 @@ fn place(name: &[u8]) -> Option<NamePlace> {
     let end = start + memchr::memchr(b'}', &name[start..])?;
     let (path, line) = number(&name[start..end])?;
     Some(NamePlace {
+        word: 0..0,
         file: start..start + path.len(),
         line,
         column: 0,

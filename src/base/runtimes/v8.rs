@@ -249,6 +249,20 @@ fn marked(name: &str) -> Option<(char, &str)> {
     Some((name.chars().next()?, rest))
 }
 
+/// How many bytes of marks stand in front of a name.
+fn marks(name: &[u8]) -> usize {
+    let is_mark = |at: usize| {
+        name.get(at)
+            .is_some_and(|b| TIERS.contains(&char::from(*b)))
+    };
+    let in_loop = usize::from(name.first() == Some(&(IN_LOOP as u8)) && is_mark(1));
+    if !is_mark(in_loop) {
+        return 0;
+    }
+    let behind = in_loop + 1;
+    behind + usize::from(name.get(behind) == Some(&(FOR_ONE_CONTEXT as u8)))
+}
+
 /// `JS:*name file:line:column` without its tier.
 fn clean(name: &str) -> CleanName {
     if let Some(builtin) = name.strip_prefix("Builtins_") {
@@ -313,11 +327,13 @@ fn place_at_end(name: &[u8]) -> Option<NamePlace> {
     // `get size /app/x.js`: paths may have blanks in them as well, so the first `/` or scheme counts.
     let begins = |at: &usize| {
         let tail = &path[*at..];
-        path[at - 1] == b' '
-            && (tail.starts_with(b"/") || tail.starts_with(b"file:") || tail.starts_with(b"node:"))
+        let schemes: [&[u8]; 4] = [b"/", b"file:", b"node:", b"webpack:"];
+        path[at - 1] == b' ' && schemes.iter().any(|scheme| tail.starts_with(scheme))
     };
     let start = (first..path.len()).find(begins).unwrap_or(first);
+    let marks = marks(&path[tier..]);
     (start < path.len()).then_some(NamePlace {
+        word: tier + marks..start - 1,
         file: start..path.len(),
         line,
         column,

@@ -218,6 +218,9 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     let mut options = cpp_demangle::DemangleOptions::default();
     if short {
         options = options.no_params().no_return_type();
+    } else if name.starts_with("_ZZ") {
+        // Of a function around a name only parameters are told.
+        options = options.no_return_type();
     } else if !tail.is_empty() && !tail.starts_with(b".") {
         return None;
     }

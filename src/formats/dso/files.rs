@@ -114,7 +114,7 @@ static AMBIGUOUS: OfFiles = OfFiles {
     one: "several files had this path while it was recorded, and nothing tells for which of them this one may be used",
     several: "are the paths of several files each while it was recorded, and nothing tells for which of them those here may \
               be used",
-    advice: "Record with pjit record",
+    advice: "Give the roots of containers with --symfs DIR, each once, or record with pjit record",
 };
 
 /// What is said of debug files that are alone.
@@ -177,6 +177,9 @@ impl From<FileTrouble> for Missed {
     }
 }
 
+/// A file that may be the one that was mapped, what tells so, and where it is.
+type Candidate<'a> = (Arc<ElfFile<'a>>, Evidence, Door);
+
 /// Why a candidate was not used.
 enum Refused {
     /// Not there, not to be opened, or a program of another kind of machine.
@@ -211,17 +214,22 @@ impl<'a> Opener<'_, 'a> {
         };
         // A table may have very many for one path, and each DSO of the path would look for all of them.
         let ids = ids.iter().take(MOST_RIVALS).copied();
-        let (mut refused, mut by_chance) = (Vec::new(), None);
+        let (mut refused, mut found) = (Vec::new(), Vec::new());
+        // Where several folders stand for `/`, each may have another file with this path.
+        let is_sure = |evidence: Evidence| {
+            evidence >= Evidence::Table && self.search.more_symfs.is_empty()
+                || evidence == Evidence::Id
+        };
         let look = Look::new(self.diag, Kind::Program, &dso.long_name);
         for door in look.doors(self.search.programs(&dso.long_name, ids)) {
             match self.open_mapped(&door, dso) {
-                Ok((elf, evidence)) if evidence >= Evidence::Table => {
+                Ok((elf, evidence)) if is_sure(evidence) => {
                     look.took(door.path());
                     return Ok(self.found(dso, elf, &door, evidence));
                 }
                 Ok((elf, evidence)) => {
                     look.missed(door.path(), evidence.text());
-                    by_chance = by_chance.or(Some((elf, evidence, door)));
+                    found.push((elf, evidence, door));
                 }
                 Err(why) => {
                     look.missed(door.path(), &why);
@@ -229,9 +237,13 @@ impl<'a> Opener<'_, 'a> {
                 }
             }
         }
-        if let Some((elf, evidence, door)) = by_chance {
-            look.took(door.path());
-            return Ok(self.found(dso, elf, &door, evidence));
+        match self.best(found) {
+            Ok(Some((elf, evidence, door))) => {
+                look.took(door.path());
+                return Ok(self.found(dso, elf, &door, evidence));
+            }
+            Ok(None) => {}
+            Err(equal) => refused.extend(equal),
         }
         self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
@@ -242,6 +254,38 @@ impl<'a> Opener<'_, 'a> {
             trouble: troubles.max().unwrap_or(FileTrouble::Missing),
             refutes_id: refused.iter().any(is_other),
         })
+    }
+
+    /// The first of several files that may be the one that was mapped; where they are in several folders that stand for `/`, the
+    /// one with the best evidence. `Err`: there are others with as much.
+    fn best(
+        &self,
+        found: Vec<Candidate<'a>>,
+    ) -> Result<Option<Candidate<'a>>, Vec<(PathBuf, Refused)>> {
+        if self.search.more_symfs.is_empty() {
+            return Ok(found.into_iter().next());
+        }
+        let Some(most) = found.iter().map(|(_, evidence, _)| *evidence).max() else {
+            return Ok(None);
+        };
+        let is_best = |(_, evidence, _): &Candidate<'a>| *evidence == most;
+        let best: Vec<_> = found.into_iter().filter(is_best).collect();
+        let is_same = |other: &ElfFile<'_>| {
+            let first = &best[0].0;
+            let ids = first.build_id().zip(other.build_id());
+            ids.map_or_else(
+                || first.bytes() == other.bytes(),
+                |(one, other)| one == other,
+            )
+        };
+        if best.iter().all(|(elf, ..)| is_same(elf)) {
+            return Ok(best.into_iter().next());
+        }
+        let refused = |(_, _, door): Candidate<'a>| {
+            let path = door.path().to_owned();
+            (path, Refused::For(Against::Ambiguous))
+        };
+        Err(best.into_iter().map(refused).collect())
     }
 
     /// Says where a file was found.

@@ -53,6 +53,14 @@ pub struct Dso {
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
 }
 
+impl Dso {
+    /// Its inode, if several files had its path.
+    pub(crate) fn inode_among_others(&self) -> Option<u64> {
+        let (_, _, number, _) = self.inode.filter(|_| self.shares_path)?;
+        Some(number)
+    }
+}
+
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.
 #[derive(Clone)]
 pub struct KernelLoader<'a> {

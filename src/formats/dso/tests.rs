@@ -572,6 +572,55 @@ fn binary_at(offset: u64, id: u8, function: &str) -> Vec<u8> {
     elf.build()
 }
 
+/// Two containers have another program each at one path, and so has each of the folders that stand for `/`.
+#[test]
+fn of_several_roots_the_one_with_the_best_evidence_is_taken() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let root = |name: &str| dir.path().join(name);
+    for (name, id) in [("one", 1), ("two", 2)] {
+        write(
+            &root(name),
+            "pjit-test/prog",
+            &binary(id, &format!("of_{name}")),
+        );
+    }
+    let names = |roots: [&str; 2], builds: &[Option<u8>]| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            more_symfs: vec![root(roots[1])],
+            ..below(&root(roots[0]))
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let of_build = |(id, inode): (&Option<u8>, u64)| {
+            let build = id.and_then(|id| BuildId::new(&[id; 20]));
+            let inode = Some((8, 1, inode, 0));
+            let dso = dsos.intern(PROG, DsoKind::File, build, inode);
+            let (offset, len) = (FileOffset(0x1000), 0x1000);
+            dsos.note_mapped(dso, MappedPart { offset, len });
+            dso
+        };
+        let all: Vec<_> = builds.iter().zip(7..).map(of_build).collect();
+        dsos.settle();
+        let symbol = |dso: &DsoId| dsos.symbols(*dso).and_then(|table| name(table, 0x1010));
+        let names: Vec<_> = all.iter().map(symbol).collect();
+        let said = diag.take().into_iter();
+        let said = said.filter(|(level, _)| *level == Level::Warning);
+        (names, said.map(|(_, text)| text).collect::<Vec<_>>())
+    };
+    let some = |name: &str| Some(name.to_owned());
+    for roots in [["one", "two"], ["two", "one"]] {
+        // Build IDs were mapped.
+        let (found, said) = names(roots, &[Some(1), Some(2), Some(3)]);
+        assert_eq!(found, [some("of_one"), some("of_two"), None], "{said:?}");
+        // Nothing tells which one it was.
+        let (found, said) = names(roots, &[None]);
+        assert_eq!(found, [None]);
+        assert!(said[0].contains("nothing tells for which"), "{said:?}");
+        // Both roots have the same build: no matter which.
+        assert_eq!(names(["one", "one"], &[None]).0, [some("of_one")]);
+    }
+}
+
 #[test]
 fn the_mapping_tells_two_files_of_one_path_apart() {
     // A host's program and a container's have one path; the table's build ID is of the host's, and who came first

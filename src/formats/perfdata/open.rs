@@ -16,6 +16,7 @@ use super::attr::{ATTR_SIZE_VER0, Attr};
 use super::bytes::{u32_at, u64_at, until_nul};
 use super::chunks::Chunks;
 use super::features::{FileFrame, id};
+use super::foreign::Foreign;
 use super::head::{Layouts, payload_len, record_header};
 use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
@@ -51,20 +52,16 @@ pub enum OpenError {
         event: String,
     },
     /// The magic number is not that of a recording.
-    #[error("{}: not a recording of perf: it does not start with PERFILE2", path.display())]
+    #[error("{}: {}", path.display(), what.problem())]
     NotPerfData {
         /// The file.
         path: PathBuf,
+        /// What it is.
+        what: Foreign,
     },
     /// Nothing but zeros where the header belongs.
     #[error("{}: the header is missing: perf is still writing it, or was killed", path.display())]
     Unfinished {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Packed by gzip.
-    #[error("{}: packed by gzip", path.display())]
-    Packed {
         /// The file.
         path: PathBuf,
     },
@@ -125,9 +122,7 @@ impl OpenError {
     pub const fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoCpus { .. } => "perf record --sample-cpu records them",
-            Self::Packed { .. } => {
-                "unpack it: tar xzf for a bundle, then name its folder; gunzip for others"
-            }
+            Self::NotPerfData { what, .. } => return what.hint(),
             Self::Unfinished { .. } => "wait for perf, or stop it with SIGINT",
             Self::PartOfDirectory { .. } => "name the folder that it is in",
             Self::Missing { .. } => {
@@ -250,6 +245,7 @@ impl<'a> Recording<'a> {
         if header_size(name, &header)? != STREAM_HEADER {
             return Err(OpenError::NotPerfData {
                 path: name.to_owned(),
+                what: Foreign::Other,
             });
         }
         Self::from_source(name, Source::stream(reader))
@@ -424,12 +420,14 @@ fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
         }),
         Some(MAGIC_SWAPPED) => Err(OpenError::BigEndian { path: path() }),
         Some(MAGIC_OLD) => Err(OpenError::OldFormat { path: path() }),
-        Some([0x1f, 0x8b, ..]) => Err(OpenError::Packed { path: path() }),
         // perf writes it last.
         Some([0, 0, 0, 0, 0, 0, 0, 0]) if bytes.iter().all(|byte| *byte == 0) => {
             Err(OpenError::Unfinished { path: path() })
         }
-        _ => Err(OpenError::NotPerfData { path: path() }),
+        _ => Err(OpenError::NotPerfData {
+            path: path(),
+            what: Foreign::of(bytes),
+        }),
     }
 }
 

@@ -833,11 +833,13 @@ fn unknown_and_malformed_records_are_skipped_and_counted() {
 #[test]
 fn what_is_no_recording_is_refused() {
     let file = TestRecording::simple().file();
-    assert!(matches!(open(b""), Err(OpenError::NotPerfData { .. })));
-    assert!(matches!(
-        open(b"\x7fELF\x02\x01\x01\0\0\0\0\0"),
-        Err(OpenError::NotPerfData { .. })
-    ));
+    let foreign = |bytes: &[u8]| match open(bytes) {
+        Err(OpenError::NotPerfData { what, .. }) => Some(what),
+        _ => None,
+    };
+    assert_eq!(foreign(b""), Some(Foreign::Empty));
+    let program = b"\x7fELF\x02\x01\x01\0\0\0\0\0";
+    assert_eq!(foreign(program), Some(Foreign::Program));
     assert!(matches!(
         open(b"PERFFILE\0\0\0\0\0\0\0\0"),
         Err(OpenError::OldFormat { .. })

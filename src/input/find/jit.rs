@@ -26,6 +26,8 @@ pub struct JitSearch {
     pub cwd: PathBuf,
     /// `--symfs DIR`: stands for `/` when a recorded path is opened.
     pub symfs: Option<PathBuf>,
+    /// The same once more.
+    pub more_symfs: Vec<PathBuf>,
     /// Processes that live and began later than this are not those of the recording, if it is known when that ended.
     pub ended: Option<SystemTime>,
 }
@@ -40,6 +42,7 @@ impl SearchPaths {
             recording_dir: self.recording_dir.clone().unwrap_or_default(),
             cwd: PathBuf::from("."),
             symfs: self.symfs.clone(),
+            more_symfs: self.more_symfs.clone(),
             ended,
         }
     }
@@ -261,12 +264,10 @@ impl JitPlaces {
             .filter(|door| is_other_file(door))
             .cloned();
         let beside = expand(std::slice::from_ref(&self.search.recording_dir), is_other);
-        let folder = self.recorded(Path::new(MAPS));
-        let folder = folder.filter(|folder| folder.path().is_dir());
-        let there = expand(
-            folder.map(|folder| folder.path().to_owned()).as_slice(),
-            is_other,
-        );
+        let folders = self.recorded(Path::new(MAPS));
+        let folders = folders.map(|folder| folder.path().to_owned());
+        let folders: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
+        let there = expand(&folders, is_other);
         let anybodys = self.search.symfs.is_none();
         let all = sure.chain(beside).map(|door| (door, false));
         let all = all.chain(there.into_iter().map(|door| (door, anybodys)));
@@ -287,13 +288,14 @@ impl JitPlaces {
             .collect()
     }
 
-    /// A recorded path, under the root that stands for the recorded machine's if there is one: what this machine has
+    /// A recorded path, under the roots that stand for the recorded machine's if there are some: what this machine has
     /// there is not the recording's then.
-    fn recorded(&self, path: &Path) -> Option<Place> {
-        match &self.search.symfs {
-            Some(symfs) => Some(Place::in_root(symfs, path)),
-            None => path.is_absolute().then(|| Door::recorded(path).into()),
-        }
+    fn recorded(&self, path: &Path) -> impl Iterator<Item = Place> {
+        let roots = self.search.symfs.iter().chain(&self.search.more_symfs);
+        let below = roots.map(|root| Place::in_root(root, path));
+        let is_here = self.search.symfs.is_none() && path.is_absolute();
+        let here = is_here.then(|| Door::recorded(path).into());
+        below.chain(here)
     }
 
     /// Where a process that still lives in another mount namespace sees a path. Its links are those of its own root: the owner of a

@@ -4,14 +4,15 @@
 //! ([`crate::input::Door`]); nothing is opened here. Who opens tells a `Look` what became of each place, and `-v` prints that. Doors
 //! are made here and nowhere else (`tests/integration/tidy.rs`), so that a new place is one line in this folder.
 //!
-//! "Roots" are the folders that stand for `/`: the one of `--symfs` alone, or else `symfs/` beside the recording, then `/`
-//! itself. Links below a root stay in it. "Cache" is the build-ID cache, under `--symfs` the one in there.
+//! "Roots" are the folders that stand for `/`: those of `--symfs` alone, or else `symfs/` beside the recording, then `/`
+//! itself. Links below a root stay in it. "Cache" is the build-ID cache, under `--symfs` the one in the first of them. "debuginfod" is the cache
+//! of its client ([`DebuginfodHome`]), which is read under `--symfs` too: a build ID is as true there.
 //!
 //! | file | places, best first | proof |
 //! |---|---|---|
-//! | program, library | roots, by the recorded path (memfd: in given roots also without ` (deleted)`); cache | build ID, inode, table, mapping: `dso/evidence.rs` |
+//! | program, library | roots, by the recorded path (memfd: in given roots also without ` (deleted)`); cache; debuginfod (`executable`) | build ID, inode, table, mapping: `dso/evidence.rs` |
 //! | vdso | given roots (`/[vdso]`); cache; this process | build ID, kind of machine |
-//! | debug file | in each root: beside the program by its link, `.debug/` there, `/usr/lib/debug` by link, by path, by build ID, `.debug/` by name, the program's own path if that was not found; cache (`debug`, `elf`) | build ID, else the link's checksum |
+//! | debug file | in each root: beside the program by its link, `.debug/` there, `/usr/lib/debug` by link, by path, by build ID, `.debug/` by name, the program's own path if that was not found; cache (`debug`, `elf`); debuginfod (`debuginfo`) | build ID, else the link's checksum |
 //! | shared debug file (dwz) | in each root: by the name in the debug file, `/usr/lib/debug/.dwz`, by build ID | build ID |
 //! | `.dwo` | roots, by the compiler's path; beside the program; beside its debug file | id of the unit |
 //! | `.dwp` | beside the program; beside its debug file | id of the unit |
@@ -23,7 +24,7 @@
 //! | script | roots, by the recorded path | a map that fits |
 //! | source map | in the script; `--source-map`; the script's own URL in its folder; roots, beside the script's path | every place in it is one of the script |
 //! | map of a module | beside the module, the last part of its URL | none |
-//! | source | the map's own text; a bundle's `symfs/`; `--prefix`; as recorded; `--source-root`, then the recording's folder, by the longest end of the path | checksum, place, owner: `input/source.rs` |
+//! | source | the map's own text; a bundle's `symfs/`; `--prefix`; as recorded; `--source-root`, then the recording's folder, by the longest end of the path; debuginfod, of the build that the line is of | checksum, place, owner: `input/source.rs` |
 //!
 //! Orders that differ, and why:
 //!
@@ -35,6 +36,7 @@
 //! | Sources know `symfs/` of bundles only, not `--symfs` | that holds programs; `--prefix` says the same for sources |
 //! | Debug files are looked for root by root, and then in the cache | perf's order; a build ID proves as much at each place |
 
+mod debuginfod;
 mod jit;
 mod kernel;
 mod places;
@@ -46,6 +48,7 @@ mod tests;
 mod trail;
 mod wasm;
 
+pub use debuginfod::DebuginfodHome;
 pub(crate) use jit::{
     JitPlaces, MarkerName, STORY, dump_of_mapping, file_name, gathered_name, is_log_beside_dump,
     is_temporary_dump, left_behind, marker_name, outer_name, perf_map_name, perf_map_path,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::debuginfod;
 use crate::build_id::BuildId;
 use crate::input::{Bundled, Door, os_name, own_root};
 
@@ -11,8 +12,12 @@ use crate::input::{Bundled, Door, os_name, own_root};
 pub struct SearchPaths {
     /// `--symfs DIR`: put in front of every path; nothing outside is used for user files.
     pub symfs: Option<PathBuf>,
+    /// The same once more: other roots of processes that ran in containers.
+    pub more_symfs: Vec<PathBuf>,
     /// The build-ID cache, `~/.debug` or `--buildid-dir`. `None`: not used.
     pub buildid_dir: Option<PathBuf>,
+    /// The cache of debuginfod's client. `None`: not used.
+    pub debuginfod: Option<PathBuf>,
     /// The folder that holds the recording. A `symfs/` in it is searched before the system, and
     /// `kallsyms` or `kallsyms.gz` in it are the recorded kernel's symbols.
     pub recording_dir: Option<PathBuf>,
@@ -96,7 +101,8 @@ impl SearchPaths {
     /// An empty path is the system itself.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
         if let Some(dir) = &self.symfs {
-            return vec![dir.clone()];
+            let more = self.more_symfs.iter();
+            return std::iter::once(dir).chain(more).cloned().collect();
         }
         let beside = self.recording_dir.as_deref().and_then(own_root);
         beside.into_iter().chain([PathBuf::new()]).collect()
@@ -135,6 +141,12 @@ impl SearchPaths {
             vec![link.join(leaf)]
         };
         self.inside_symfs(places)
+    }
+
+    /// A file of a build in the cache of debuginfod's client.
+    pub(super) fn fetched(&self, id: &BuildId, name: &str) -> Option<Place> {
+        let cache = self.debuginfod.as_deref()?;
+        Some(debuginfod::of_build(cache, id, name))
     }
 
     /// Paths below `--symfs` with their links followed inside it; without that option as they are.

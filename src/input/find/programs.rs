@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::places::of_build;
-use super::{Place, SearchPaths, path_of};
+use super::{Place, SearchPaths, debuginfod, path_of};
 use crate::build_id::BuildId;
 use crate::input::{Door, os_name};
 
@@ -51,7 +51,7 @@ impl SearchPaths {
     pub(crate) fn programs(
         &self,
         name: &[u8],
-        ids: impl Iterator<Item = BuildId>,
+        ids: impl Iterator<Item = BuildId> + Clone,
     ) -> impl Iterator<Item = Place> {
         let recorded = self.roots().into_iter().flat_map(move |root| {
             // What had no name in any folder can only be given.
@@ -59,7 +59,10 @@ impl SearchPaths {
             let names = given.into_iter().chain([name]);
             names.map(move |name| Place::in_root(&root, path_of(name)))
         });
-        recorded.chain(ids.flat_map(|id| self.in_cache(&id, "elf")))
+        let fetched = ids.clone();
+        let fetched = fetched.filter_map(|id| self.fetched(&id, debuginfod::PROGRAM));
+        let cached = ids.flat_map(|id| self.in_cache(&id, "elf"));
+        recorded.chain(cached).chain(fetched)
     }
 
     /// A vdso that was saved.
@@ -92,7 +95,8 @@ impl SearchPaths {
         // The cache may hold a copy that was not stripped, put there by `perf buildid-cache --add`.
         let cached = of.build_id.into_iter().flat_map(move |id| {
             let leaves = ["debug", "elf"].into_iter();
-            leaves.flat_map(move |leaf| self.in_cache(&id, leaf))
+            let cached = leaves.flat_map(move |leaf| self.in_cache(&id, leaf));
+            cached.chain(self.fetched(&id, debuginfod::DEBUG))
         });
         let cached = cached.map(move |place| (place, by_id.clone().unwrap_or_default()));
         let found = of.found.map(Path::to_owned);

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Place;
+use super::{Place, debuginfod};
+use crate::build_id::BuildId;
 use crate::input::{Door, FoundBy};
 
 /// The most parts of a path that are looked for below a folder.
@@ -23,13 +24,22 @@ pub struct SourcePaths {
     pub symfs: Option<PathBuf>,
     /// When the recording was made, to tell sources that changed since.
     pub recorded: Option<std::time::SystemTime>,
+    /// The cache of debuginfod's client.
+    pub debuginfod: Option<PathBuf>,
 }
 
 impl SourcePaths {
-    /// Where a source may be, best first.
+    /// Whether a name of a source can be that of a file: `https://…` and `webpack://…` can not, nor what is longer than paths are.
+    pub(crate) fn can_be_path(name: &[u8]) -> bool {
+        const MOST_NAME: usize = 4096;
+        name.len() <= MOST_NAME && memchr::memmem::find(name, b"://").is_none()
+    }
+
+    /// Where a source may be, best first; `build` is that of which debug information names it.
     pub(crate) fn candidates<'p>(
         &'p self,
         name: &'p Path,
+        build: Option<BuildId>,
     ) -> impl Iterator<Item = (Place, FoundBy)> + 'p {
         let relative = name.strip_prefix("/").unwrap_or(name);
         let stripped = move || relative.iter().skip(self.strip).collect::<PathBuf>();
@@ -59,7 +69,14 @@ impl SourcePaths {
             })
         });
         let first = bundled.into_iter().chain(prefixed);
-        first.chain(recorded).chain(ends)
+        let fetched = self.debuginfod.as_deref().zip(build);
+        let fetched = fetched.into_iter().flat_map(move |(cache, build)| {
+            let names = name.to_str().and_then(debuginfod::of_source);
+            let names = names.into_iter().flatten();
+            names.map(move |name| debuginfod::of_build(cache, &build, &name))
+        });
+        let fetched = fetched.map(|place| (place, FoundBy::Build));
+        first.chain(recorded).chain(ends).chain(fetched)
     }
 }
 
@@ -74,9 +91,9 @@ mod tests {
             ..SourcePaths::default()
         };
         let name = PathBuf::from("/a".repeat(1000));
-        assert_eq!(paths.candidates(&name).count(), 1 + MOST_PARTS);
+        assert_eq!(paths.candidates(&name, None).count(), 1 + MOST_PARTS);
         let up = Path::new("/a/b/../c/d");
-        let ends: Vec<_> = paths.candidates(up).map(|(place, _)| place).collect();
+        let ends: Vec<_> = paths.candidates(up, None).map(|(place, _)| place).collect();
         assert_eq!(ends.len(), 3);
         assert_eq!(ends[1].path(), Path::new("/nowhere/c/d"));
     }

@@ -254,8 +254,9 @@ fn source_maps_are_looked_for_where_the_user_says_first_and_sources_last() {
         strip: 1,
         symfs: Some(folder.to_owned()),
         recorded: None,
+        debuginfod: None,
     };
-    let all: Vec<_> = sources.candidates(Path::new("/build/a.c")).collect();
+    let all: Vec<_> = sources.candidates(Path::new("/build/a.c"), None).collect();
     let is_path = |(_, by): &(Place, FoundBy)| *by == FoundBy::Path;
     assert_eq!(all.iter().position(is_path), Some(2), "as recorded");
     let all = names(folder, all.into_iter().map(|(place, _)| place));
@@ -337,7 +338,7 @@ fn no_name_leads_out_of_its_folder() {
                     .into_iter()
                     .map(|(place, _)| place),
             )
-            .chain(sources.candidates(name).map(|(place, _)| place))
+            .chain(sources.candidates(name, None).map(|(place, _)| place))
             // As recorded: by its checksum or its owner, see `input/source.rs`.
             .filter(|place| place.path() != name);
         for place in all {
@@ -354,4 +355,53 @@ fn no_name_leads_out_of_its_folder() {
         }
     }
     assert!(seen > 100, "places are not made any more: {seen}");
+}
+
+/// What somebody fetched from a server goes last, and by build ID alone.
+#[test]
+fn the_cache_of_debuginfods_client_is_looked_at_last() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    for search in [beside(folder), below(folder)] {
+        let without = search.clone();
+        let search = SearchPaths {
+            debuginfod: Some(folder.join("fetched")),
+            ..search
+        };
+        let fetched = |name: &str| format!("FOLDER/fetched/{}/{name}", id());
+        let programs = |search: &SearchPaths, ids: &[BuildId]| {
+            names(folder, search.programs(b"/bin/app", ids.iter().copied()))
+        };
+        let mut wanted = programs(&without, &[id()]);
+        wanted.push(fetched("executable"));
+        assert_eq!(programs(&search, &[id()]), wanted);
+        assert_eq!(programs(&search, &[]), programs(&without, &[]));
+        let debug = |search: &SearchPaths, build_id| {
+            let of = DebugOf {
+                name: b"/bin/app",
+                build_id,
+                link: None,
+                found: None,
+                shares_path: false,
+            };
+            let places = search.debug_files(of);
+            names(folder, places.map(|debug| debug.place))
+        };
+        let mut wanted = debug(&without, Some(id()));
+        wanted.push(fetched("debuginfo"));
+        assert_eq!(debug(&search, Some(id())), wanted);
+        assert_eq!(debug(&search, None), debug(&without, None));
+    }
+    let sources = SourcePaths {
+        debuginfod: Some(folder.join("fetched")),
+        ..SourcePaths::default()
+    };
+    let found = |build| {
+        let places = sources.candidates(Path::new("/usr/src/x.c"), build);
+        names(folder, places.map(|(place, _)| place))
+    };
+    let all = found(Some(id()));
+    assert_eq!(all.len(), 3);
+    assert!(all[2].ends_with("/source##usr##src##x.c"), "{all:?}");
+    assert_eq!(found(None), all[..1]);
 }

@@ -90,6 +90,8 @@ struct ObjectTotals {
 pub struct Function {
     /// Name as reports show it.
     pub name: String,
+    /// The same as the runtime wrote it, of functions of scripts that have a source map.
+    pub recorded: Option<String>,
     /// The same without what runtimes and compilers add.
     pub clean: CleanName,
     /// Its parameters, of one that shares its name with others, where that was asked.
@@ -358,7 +360,7 @@ impl<'a> Finder<'_, '_, 'a> {
             start: symbol.start,
             end: symbol.end,
         };
-        let make = || (symbol.name.clone(), origin);
+        let make = || (symbol.name.clone(), None, origin);
         let known = self.found.all.len();
         let function = self.function(Key::Symbol(number.0), dso, met, make);
         if known == function {
@@ -378,8 +380,9 @@ impl<'a> Finder<'_, '_, 'a> {
         };
         let material = self.material;
         let make = || {
-            let name = names::of_code(material.session, material.answers, id, material.names);
-            (name, Origin::Jit(id))
+            let (name, recorded) =
+                names::of_code(material.session, material.answers, id, material.names);
+            (name, recorded.map(|of| of.name), Origin::Jit(id))
         };
         let known = self.found.all.len();
         let function = self.function(key, dso, met, make);
@@ -402,12 +405,12 @@ impl<'a> Finder<'_, '_, 'a> {
         key: Key<'a>,
         dso: DsoId,
         met: Met,
-        make: impl FnOnce() -> (String, Origin),
+        make: impl FnOnce() -> (String, Option<String>, Origin),
     ) -> usize {
         if let Some(known) = self.numbers.get(&key) {
             return *known;
         }
-        let (name, origin) = make();
+        let (name, recorded, origin) = make();
         let producer = match origin {
             Origin::Jit(id) => Some(self.material.session.jit.code(id).producer()),
             Origin::Symbol { .. } => None,
@@ -416,6 +419,7 @@ impl<'a> Finder<'_, '_, 'a> {
         self.found.all.push(Function {
             clean: CleanName::of(&name, producer),
             name,
+            recorded,
             object: object.short_name.clone(),
             path: String::from_utf8_lossy(&object.long_name).into_owned(),
             hits: Vec::new(),

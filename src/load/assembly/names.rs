@@ -52,8 +52,8 @@ impl Names {
             }
             *slot = last;
         }
-        let mut raw: Vec<(u64, Raw<'_>)> = Vec::new();
-        let mut number = |named: (u64, Raw<'a>)| {
+        let mut raw: Vec<(u64, Cow<'_, [u8]>)> = Vec::new();
+        let mut number = |named: (u64, Cow<'a, [u8]>)| {
             let start = named.0;
             // Many addresses in a row are in one function.
             if raw.last() != Some(&named) {
@@ -63,9 +63,9 @@ impl Names {
         };
         let stub = |address: u64| stub_name(elf, plt?, address);
         let found = wanted.iter().zip(best).map(|(&address, symbol)| {
-            let stub = stub(address).map(|(start, name)| (start, Raw::Stub(name)));
+            let stub = stub(address).map(|(start, name)| (start, Cow::Owned(name)));
             let named =
-                stub.or_else(|| symbol.map(|symbol| (symbol.value, Raw::Symbol(symbol.name))));
+                stub.or_else(|| symbol.map(|symbol| (symbol.value, Cow::Borrowed(symbol.name))));
             (address, named.map(&mut number))
         });
         let found = found.collect();
@@ -86,25 +86,22 @@ impl Names {
     }
 }
 
-/// A name as the file has it.
-#[derive(PartialEq)]
-enum Raw<'a> {
-    Symbol(&'a [u8]),
-    /// Of an entry of the PLT: shown as it is.
-    Stub(Vec<u8>),
-}
-
 /// The names as people write them.
-fn readable(raw: &[(u64, Raw<'_>)], threads: usize) -> Vec<String> {
+fn readable(raw: &[(u64, Cow<'_, [u8]>)], threads: usize) -> Vec<String> {
     const PIECE: usize = 256;
     let pieces = in_parallel(raw.chunks(PIECE).collect(), threads, |piece| {
-        let names = piece.iter().map(|(_, name)| match name {
-            Raw::Symbol(name) => demangle(name, NameStyle::Full).into_owned(),
-            Raw::Stub(name) => String::from_utf8_lossy(name).into_owned(),
-        });
+        let names = piece.iter();
+        let names = names.map(|(_, name)| with_version(name));
         names.collect::<Vec<_>>()
     });
     pieces.concat()
+}
+
+/// A name in full; behind an `@` stands which version of a library has it, or that it is an entry of the PLT.
+fn with_version(name: &[u8]) -> String {
+    let at = memchr::memchr(b'@', name).unwrap_or(name.len());
+    let shown = demangle(&name[..at], NameStyle::Full);
+    shown.into_owned() + &String::from_utf8_lossy(&name[at..])
 }
 
 /// Adds `name` or `name+0x10`.
@@ -134,4 +131,23 @@ pub(super) fn section_of<'e>(elf: &'e ElfFile<'_>, address: u64) -> Option<&'e [
     let mut found = headers
         .filter(|header| header.flags & SHF_ALLOC != 0 && contains(header.addr, header.size));
     found.next().map(|header| header.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_in_full_whatever_stands_behind_them() {
+        for (name, shown) in [
+            ("_ZdlPvm@plt", "operator delete(void*, unsigned long)@plt"),
+            ("_ZSt4cout@GLIBCXX_3.4", "std::cout@GLIBCXX_3.4"),
+            ("memcpy@@GLIBC_2.14", "memcpy@@GLIBC_2.14"),
+            ("*ABS*+0x9c6a0@plt", "*ABS*+0x9c6a0@plt"),
+            ("_ZZN1a1fIiEEvT_E1x", "a::f<int>(int)::x"),
+            ("main", "main"),
+        ] {
+            assert_eq!(with_version(name.as_bytes()), shown);
+        }
+    }
 }

@@ -37,8 +37,6 @@ numbers! {
 /// Bytes of the longest file that is read, and of all together.
 const MOST: u64 = 64 << 20;
 const MOST_OF_ALL: u64 = 256 << 20;
-/// Bytes of the longest name that is a path (`PATH_MAX`).
-const MOST_NAME: usize = 4096;
 
 impl Source {
     fn new(bytes: &[u8]) -> Self {
@@ -198,14 +196,12 @@ impl<'p> Reader<'p> {
     /// The first file of this name that is a source.
     fn find(&mut self, name: &Path, claim: &SourceClaim) -> Option<Found> {
         let text = name.as_os_str().as_encoded_bytes();
-        // `https://…`, `webpack://…`
-        let is_url = memchr::memmem::find(text, b"://").is_some();
-        if text.len() > MOST_NAME || is_url {
+        if !SourcePaths::can_be_path(text) {
             return None;
         }
         let mut is_refused = false;
         let look = Look::new(self.diag, Kind::Source, text);
-        for (place, found_by) in self.paths.candidates(name) {
+        for (place, found_by) in self.paths.candidates(name, claim.build) {
             let Some(door) = look.doors([place]).next() else {
                 continue;
             };

@@ -26,7 +26,8 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::ADDRESSES)
     .union(Needs::LINES)
     .union(Needs::CODE)
-    .union(Needs::WASM_LINES);
+    .union(Needs::WASM_LINES)
+    .union(Needs::ORIGINALS);
 
 /// What is wanted of a bundle.
 #[derive(Debug, Clone, Copy, Default)]

@@ -119,6 +119,15 @@ pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
             own.join(", ")
         ));
     }
+    let fetched = culprits.iter().find_map(|culprit| {
+        let id = culprit.build_id.filter(|_| culprit.path.starts_with('/'))?;
+        Some((&culprit.name, id))
+    });
+    if let Some((name, id)) = fetched {
+        fixes.push(format!(
+            "or ask a debuginfod server: debuginfod-find debuginfo {id} brings the debug file of {name}, if it has that"
+        ));
+    }
     if has_modules {
         fixes.push("-m reads kernel modules from their files".to_owned());
     }

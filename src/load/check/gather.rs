@@ -207,12 +207,15 @@ impl Culprits {
 }
 
 fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Culprit {
+    let build_id = dso.and_then(|dso| runtimes.session.dsos.build_id(dso));
     let Some(dso) = dso.map(|dso| runtimes.session.dsos.get(dso)) else {
         return Culprit {
             name: "[unknown]".to_owned(),
             path: String::new(),
             samples,
             runtime: None,
+            build_id: None,
+            inode: None,
         };
     };
     Culprit {
@@ -220,6 +223,8 @@ fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Cul
         path: String::from_utf8_lossy(&dso.long_name).into_owned(),
         samples,
         runtime: runtimes.made(dso),
+        build_id,
+        inode: dso.inode_among_others(),
     }
 }
 

@@ -157,7 +157,7 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "{share} of the samples lie in files that the recording has no build ID of; they are used as they are now: {}",
             names(&evidence.unchecked, evidence)
         );
-        let fix = "pjit record, which notes them as files are mapped; or perf record without -B and --no-buildid, and let it end";
+        let fix = "pjit record, which notes them as files are mapped, also in containers; or perf record --buildid-mmap, which does so too";
         out.push(finding(Level::Note, "recording.build-ids", text).fixed_by([fix]));
     }
 }
@@ -676,7 +676,10 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "symbols.ambiguous-file",
             "in files whose paths several files had while it was recorded: ",
         )
-        .fixed_by(["pjit record tells them apart, by their build IDs"]),
+        .fixed_by([
+            "pjit record and perf record --buildid-mmap tell them apart, by the build ID of each mapping; of this recording, give the \
+             roots of the containers: --symfs DIR --symfs DIR",
+        ]),
         Reason::NotElf => row(
             "symbols.not-elf",
             "in files that are there but are no ELF files, and so have no names: ",
@@ -1058,8 +1061,18 @@ fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
 /// The heaviest names with their shares.
 fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
     let shown = culprits.iter().take(NAMES);
+    let name = |culprit: &Culprit| {
+        let are_several = culprits
+            .iter()
+            .filter(|of| of.name == culprit.name)
+            .nth(1)
+            .is_some();
+        let inode = culprit.inode.filter(|_| are_several);
+        let inode = inode.map_or_else(String::new, |inode| format!(" (inode {inode})"));
+        format!("{}{inode}", culprit.name)
+    };
     let mut text = shown
-        .map(|culprit| format!("{} {}", culprit.name, share_of(culprit.samples, evidence)))
+        .map(|culprit| format!("{} {}", name(culprit), share_of(culprit.samples, evidence)))
         .collect::<Vec<_>>()
         .join(", ");
     if culprits.len() > NAMES {

@@ -13,6 +13,7 @@ mod tests;
 mod wasm;
 mod weights;
 
+use crate::build_id::BuildId;
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
 use crate::needs::Needs;
@@ -183,6 +184,10 @@ pub struct Culprit {
     pub samples: u64,
     /// Whether it is code made at run time, and by whom, if that is known.
     pub runtime: Option<Producer>,
+    /// The build ID of the file, if it is proven.
+    pub build_id: Option<BuildId>,
+    /// The inode of the file, if several had its path.
+    pub inode: Option<u64>,
 }
 
 /// What tells that a file is the one that was mapped.

@@ -30,6 +30,8 @@ fn culprit(path: &str, samples: u64) -> Culprit {
         path: path.to_owned(),
         samples,
         runtime: None,
+        build_id: None,
+        inode: None,
     }
 }
 
@@ -278,6 +280,45 @@ fn stripped_files_have_packages() {
             "build server with -g, without -s and strip"
         ]
     );
+    let known = Culprit {
+        build_id: BuildId::new(&[0xab, 0xcd]),
+        ..culprit("/opt/app/server", 1)
+    };
+    assert_eq!(
+        for_stripped(&[known]).last().map(String::as_str),
+        Some(
+            "or ask a debuginfod server: debuginfod-find debuginfo abcd brings the debug file of server, if it has that"
+        )
+    );
+}
+
+/// Two containers have another program each at one path.
+#[test]
+fn files_of_one_name_are_told_by_their_inodes() {
+    let of = |inode, samples| Culprit {
+        inode: Some(inode),
+        ..culprit("/opt/app/run", samples)
+    };
+    let mut evidence = good();
+    evidence.unresolved = vec![Unresolved {
+        reason: Reason::MissingFile,
+        samples: 500,
+        culprits: vec![of(7, 300), of(8, 100), of(9, 100)],
+    }];
+    let text = |evidence: &Evidence| {
+        let findings = judge(evidence, Limits::default()).findings;
+        let found = findings
+            .into_iter()
+            .find(|of| of.check == "symbols.missing-file");
+        found.expect("a finding").text
+    };
+    let told = text(&evidence);
+    assert!(
+        told.contains("run (inode 7) 30.00%, run (inode 8) 10.00%"),
+        "{told}"
+    );
+    evidence.unresolved[0].culprits.truncate(1);
+    assert!(text(&evidence).contains("run 30.00%"));
 }
 
 #[test]

@@ -23,6 +23,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod unpacked;
+mod utf16;
+mod written_name;
 
 use rustc_hash::FxHashMap;
 
@@ -36,8 +38,11 @@ pub use crate::dso::NameStyle;
 pub use origin::Origin;
 pub use place::Place;
 pub use run::{resolve, resolve_with};
-pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
+pub use source_map::{
+    Original, OriginalFunction, OriginalName, Search as SourceMapSearch, SourceMaps,
+};
 pub use store::DebugStore;
+pub use written_name::written_name;
 
 /// What an address is looked up in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -639,12 +639,14 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     /// What is recorded of the files of DWARF, by their paths. Of units that disagree, the first counts.
     fn claims(&self) -> FxHashMap<String, SourceClaim> {
         let mut claims = FxHashMap::default();
-        for expanded in self.expanded {
+        for (expanded, (_, dso)) in self.expanded.iter().zip(self.owners) {
+            let build = dso.and_then(|dso| self.dsos.build_id(dso));
             for (path, md5) in expanded.paths.iter().zip(&expanded.checksums) {
                 let directory = &expanded.directory;
                 let claim = || SourceClaim {
                     md5: *md5,
                     directory: (!directory.is_empty()).then(|| directory.clone()),
+                    build,
                 };
                 claims.entry(path.clone()).or_insert_with(claim);
             }

@@ -1,17 +1,19 @@
 //! Source maps: from places in a script that a compiler or bundler made to those in what it was made of.
 //!
-//! In: the script as the runtime named it, line and column. Out: file, line and column of the original. A map is looked for by
-//! `--source-map`, by the script's own `sourceMappingURL`, and beside the script; one that does not fit the script is not
-//! used. Each is read once, when it is first asked for.
+//! In: the script as the runtime named it, line and column. Out: file, line and column of the original, and what the function that
+//! begins there is called in the original's text. A map is looked for by `--source-map`, by the script's own `sourceMappingURL`, and
+//! beside the script; one that does not fit the script is not used. Each is read once, when it is first asked for.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use sourcemap::{DecodedMap, SourceMap, SourceMapIndex};
+use sourcemap::{DecodedMap, SourceMap, SourceMapIndex, Token};
 
+use super::utf16::Lines;
+use super::written_name::{written_name, written_owner};
 use crate::diagnostics::Diagnostics;
-use crate::find::{self, Kind, Look, ScriptPlaces};
+use crate::find::{self, Kind, Look, ScriptPlaces, SourcePaths};
 use crate::input::{FoundBy, Role, SourceClaim, Store};
 use crate::wasm::ModuleMap;
 
@@ -26,6 +28,18 @@ pub struct SourceMaps<'a> {
     read: Mutex<Read>,
     /// Texts in those maps, by the names of their sources: the map's script and the number in it. Of several the first script's.
     texts: Mutex<FxHashMap<String, (String, u32)>>,
+    /// Texts of which functions were named, by map and number of the source in it.
+    sources: Mutex<Sources>,
+}
+
+/// By where a map is, and the number of a source in it.
+type Sources = FxHashMap<(usize, u32), Option<Arc<Source>>>;
+
+/// The text of an original source.
+struct Source {
+    /// Where the map has none.
+    file: Option<String>,
+    lines: Lines,
 }
 
 /// Maps that were read, by where their text is: one script may have many names, and a map takes ten times its text.
@@ -39,6 +53,10 @@ pub struct Search<'a> {
     pub diag: &'a Diagnostics,
     /// Where they may be.
     pub places: ScriptPlaces,
+    /// Where original sources may be that maps name and do not have.
+    pub sources: SourcePaths,
+    /// Whether functions shall have the names of the originals, and not only lines their places.
+    pub renames: bool,
 }
 
 /// A place in an original source.
@@ -52,15 +70,31 @@ pub struct Original {
     pub column: u32,
 }
 
+/// A function in an original source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OriginalFunction {
+    /// Where it is.
+    pub place: Original,
+    /// What it is called there, if its text is at hand and names it.
+    pub name: Option<OriginalName>,
+}
+
+/// What a function is called in an original source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OriginalName {
+    /// The name alone.
+    pub name: String,
+    /// The objects before it where it is assigned to: `Shape.prototype.`
+    pub owner: String,
+}
+
 impl<'a> SourceMaps<'a> {
     /// None read yet.
     #[must_use]
     pub fn new(search: Search<'a>) -> Self {
         Self {
             search: Some(search),
-            known: Mutex::default(),
-            read: Mutex::default(),
-            texts: Mutex::default(),
+            ..Self::default()
         }
     }
 
@@ -113,33 +147,57 @@ impl<'a> SourceMaps<'a> {
         }
     }
 
-    /// Whether names shall have original places.
+    /// Whether functions shall have the names of the originals.
     #[must_use]
     pub fn renames(&self) -> bool {
-        self.search
-            .as_ref()
-            .is_some_and(|search| !search.places.folders.is_empty())
+        self.search.as_ref().is_some_and(|search| search.renames)
+    }
+
+    /// Whether a script has a source map.
+    #[must_use]
+    pub fn has_map(&self, script: &str) -> bool {
+        path_of(script).is_some_and(|path| self.map_of(path).is_some())
     }
 
     /// Where a place (line and column from 1, column 0 for none) of a script comes from.
     #[must_use]
     pub fn original(&self, script: &str, line: u32, column: u32) -> Option<Original> {
-        let path = script.strip_prefix("file://").unwrap_or(script);
-        if !path.starts_with('/') {
-            return None;
-        }
+        let path = path_of(script)?;
         let map = self.map_of(path)?;
-        let line = line.checked_sub(1)?;
-        let token = map.lookup_token(line, column.saturating_sub(1))?;
-        // A token counts to the end of its line.
-        if token.get_dst_line() != line {
-            return None;
-        }
-        let source = token.get_source()?;
-        Some(Original {
-            file: absolute(Path::new(path), source),
-            line: token.get_src_line().checked_add(1)?,
-            column: token.get_src_col().saturating_add(1),
+        let token = token_at(&map, line, column)?;
+        original(path, token)
+    }
+
+    /// The same for the place where a function begins, with its name there.
+    #[must_use]
+    pub fn function(&self, script: &str, line: u32, column: u32) -> Option<OriginalFunction> {
+        let path = path_of(script)?;
+        let map = self.map_of(path)?;
+        let token = token_at(&map, line, column)?;
+        let place = original(path, token)?;
+        let name = self.name_at(&map, token, &place.file);
+        Some(OriginalFunction { place, name })
+    }
+
+    fn name_at(&self, map: &Arc<SourceMap>, token: Token<'_>, file: &str) -> Option<OriginalName> {
+        let number = token.get_src_id();
+        let key = (Arc::as_ptr(map) as usize, number);
+        let in_map = map.get_source_contents(number);
+        let mut known = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = known.entry(key).or_insert_with(|| {
+            let in_file = || self.search.as_ref()?.text_of(Path::new(file));
+            let file = in_map.is_none().then(in_file).flatten();
+            let lines = Lines::of(in_map.or(file.as_deref())?)?;
+            Some(Arc::new(Source { file, lines }))
+        });
+        let source = source.clone()?;
+        drop(known);
+        let text = in_map.or(source.file.as_deref())?;
+        let place = (token.get_src_line(), token.get_src_col());
+        let name = written_name(text, source.lines.byte_of(text, place)?)?;
+        Some(OriginalName {
+            name: name.to_owned(),
+            owner: written_owner(text, name).to_owned(),
         })
     }
 
@@ -156,6 +214,28 @@ impl<'a> SourceMaps<'a> {
         known.insert(script.to_owned(), found.clone());
         found
     }
+}
+
+/// The path of a script, if it has one.
+fn path_of(script: &str) -> Option<&str> {
+    let path = script.strip_prefix("file://").unwrap_or(script);
+    path.starts_with('/').then_some(path)
+}
+
+/// What the map has at a place or before it in its line.
+fn token_at(map: &SourceMap, line: u32, column: u32) -> Option<Token<'_>> {
+    let line = line.checked_sub(1)?;
+    let token = map.lookup_token(line, column.saturating_sub(1))?;
+    // A token counts to the end of its line.
+    (token.get_dst_line() == line).then_some(token)
+}
+
+fn original(script: &str, token: Token<'_>) -> Option<Original> {
+    Some(Original {
+        file: absolute(Path::new(script), token.get_source()?),
+        line: token.get_src_line().checked_add(1)?,
+        column: token.get_src_col().saturating_add(1),
+    })
 }
 
 /// A source beside the script it was compiled to; one that is no path (`webpack://app/src/a.ts`) as it is. A URL is never a
@@ -178,6 +258,33 @@ fn absolute(script: &Path, source: &str) -> String {
 }
 
 impl Search<'_> {
+    /// The text of an original source that a map names and does not have: the first file of its name that is proven to be a source.
+    fn text_of(&self, name: &Path) -> Option<String> {
+        let what = name.as_os_str().as_encoded_bytes();
+        if !SourcePaths::can_be_path(what) {
+            return None;
+        }
+        let look = Look::new(self.diag, Kind::Source, what);
+        let mut places = self.sources.candidates(name, None);
+        places.find_map(|(place, found_by)| {
+            let door = look.doors([place]).next()?;
+            let judged = self.store.open(&door);
+            let judged = judged
+                .map_err(|error| look.missed(door.path(), &error))
+                .ok()?;
+            let is_small = judged.meta().len() <= MAX_MAP as u64;
+            let bytes = is_small.then(|| self.store.map_judged(&judged).ok())??;
+            if !judged.is_source(bytes, found_by, &SourceClaim::default()) {
+                look.missed(door.path(), "not proven to be source code");
+                return None;
+            }
+            let text = std::str::from_utf8(bytes).ok()?.to_owned();
+            look.took(door.path());
+            self.store.used(name, door.path(), Role::Source);
+            Some(text)
+        })
+    }
+
     /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file.
     fn find(&self, script: &Path, read: &mut Read) -> Option<Arc<SourceMap>> {
         let found = self.places.scripts(script).find_map(|place| {
@@ -292,10 +399,18 @@ fn reaches_into(map: &SourceMap, text: &[u8]) -> bool {
         .split('\n')
         .map(|line| line.encode_utf16().count())
         .collect();
-    map.tokens().all(|token| {
+    // swc puts some places of long literals a few characters too far.
+    const TOO_FAR: usize = 8;
+    const ONE_OF: usize = 1000;
+    let (mut all, mut beyond) = (0, 0);
+    let are_near = map.tokens().all(|token| {
         let length = lengths.get(token.get_dst_line() as usize);
-        length.is_some_and(|&length| token.get_dst_col() as usize <= length)
-    })
+        let column = token.get_dst_col() as usize;
+        all += 1;
+        beyond += usize::from(length.is_some_and(|&length| column > length));
+        length.is_some_and(|&length| column <= length + TOO_FAR)
+    });
+    are_near && beyond * ONE_OF <= all
 }
 
 fn flat(map: DecodedMap) -> Option<SourceMap> {
@@ -403,12 +518,19 @@ mod tests {
                 roots: vec![root.to_owned()],
                 ..ScriptPlaces::default()
             },
+            sources: SourcePaths {
+                symfs: Some(root.to_owned()),
+                ..SourcePaths::default()
+            },
+            renames: true,
         })
     }
 
     fn with_files(files: &[(&str, &str)], test: impl Fn(&SourceMaps<'_>)) {
         let dir = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir_all(dir.path().join("app/dist")).expect("made");
+        for folder in ["app/dist", "app/src"] {
+            std::fs::create_dir_all(dir.path().join(folder)).expect("made");
+        }
         for (name, text) in files {
             std::fs::write(dir.path().join("app/dist").join(name), text).expect("written");
         }
@@ -435,6 +557,67 @@ mod tests {
             let url = "file:///app/dist/app.js";
             assert_eq!(maps.original(url, 1, 14), original(7));
         });
+    }
+
+    /// By the text that the map has, or by a file that is proven to be a source.
+    #[test]
+    fn functions_are_called_as_in_the_original() {
+        let text = "\n\nfunction work () { return 1 }\n\n\n\nlet other = () => 2\n";
+        let name = |maps: &SourceMaps<'_>, column| {
+            let function = maps.function("/app/dist/app.js", 1, column)?;
+            Some(function.name?.name)
+        };
+        let quoted = serde_json::to_string(text).expect("JSON");
+        let map = MAP.replace(
+            "\"names\"",
+            &format!("\"sourcesContent\":[{quoted}],\"names\""),
+        );
+        with_files(&[("app.js", SCRIPT), ("app.js.map", &map)], |maps| {
+            assert_eq!(name(maps, 10).as_deref(), Some("work"));
+            assert_eq!(name(maps, 14), None);
+            assert_eq!(maps.function("/app/dist/app.js", 2, 1), None);
+            assert!(maps.has_map("/app/dist/app.js") && !maps.has_map("/app/dist/other.js"));
+        });
+        let files = [
+            ("app.js", SCRIPT),
+            ("app.js.map", MAP),
+            ("../src/app.ts", text),
+        ];
+        with_files(&files, |maps| {
+            assert_eq!(name(maps, 10).as_deref(), Some("work"))
+        });
+        let map = MAP.replace("../src/app.ts", "file:///app/src/app.ts");
+        let files = [
+            ("app.js", SCRIPT),
+            ("app.js.map", &map),
+            ("../src/app.ts", text),
+        ];
+        with_files(&files, |maps| assert_eq!(name(maps, 10), None));
+        let binary = format!("{text}\0");
+        let files = [
+            ("app.js", SCRIPT),
+            ("app.js.map", MAP),
+            ("../src/app.ts", &binary),
+        ];
+        with_files(&files, |maps| assert_eq!(name(maps, 10), None));
+    }
+
+    /// swc puts places of long literals a few characters behind the ends of their lines.
+    #[test]
+    fn few_places_a_little_beyond_a_line_are_suffered() {
+        let lines = "x\n".repeat(2000);
+        let map = |last: u32| {
+            let mut builder = sourcemap::SourceMapBuilder::new(None);
+            for line in 0..2000 {
+                let column = if line == 1000 { last } else { 0 };
+                builder.add(line, column, line, 0, Some("a.js"), None, false);
+            }
+            builder.into_sourcemap()
+        };
+        let fits = |last| misfit(&map(last), Path::new("a.js"), Some(lines.as_bytes())).is_none();
+        assert!(fits(1) && fits(9) && !fits(10));
+        let few = misfit(&map(9), Path::new("a.js"), Some(&lines.as_bytes()[..100]));
+        assert!(few.is_some());
     }
 
     #[test]

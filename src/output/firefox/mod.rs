@@ -41,7 +41,8 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::FUNCTION_LINES)
     .union(Needs::RANGES)
     .union(Needs::SAMPLES)
-    .union(Facet::Payload.needs());
+    .union(Facet::Payload.needs())
+    .union(Needs::ORIGINALS);
 
 /// What the file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub struct NotFound {
 pub fn choose(functions: &Functions, selection: &Selection) -> Result<Vec<usize>, NotFound> {
     let contains = |function: &Function| {
         let text = selection.contains.as_deref();
-        text.is_none_or(|text| function.name.contains(text))
+        text.is_none_or(|text| function.name.contains(text) || recorded(function).contains(text))
     };
     let all = functions.all.iter().enumerate();
     let mut left: Vec<usize> = all
@@ -99,6 +99,11 @@ fn reaches(functions: &Functions, number: usize, limit: f64) -> bool {
             .any(|share| share >= limit)
 }
 
+/// As the runtime wrote the name, where views have another one; else nothing.
+fn recorded(function: &Function) -> &str {
+    function.recorded.as_deref().unwrap_or_default()
+}
+
 /// The functions of a name: those that have it, as reports or tables print it, else those of the only name that begins with it
 /// or that it finds.
 fn find(
@@ -107,7 +112,12 @@ fn find(
     spellings: &[String],
 ) -> Result<Vec<usize>, NotFound> {
     let name = |number: &usize| functions.all[*number].name.as_str();
-    let has = |number: &&usize| spellings.iter().any(|spelling| spelling == name(number));
+    let has = |number: &&usize| {
+        let names = [name(number), recorded(&functions.all[**number])];
+        spellings
+            .iter()
+            .any(|spelling| names.contains(&spelling.as_str()))
+    };
     let exact: Vec<usize> = among.iter().filter(has).copied().collect();
     if !exact.is_empty() {
         return Ok(exact);
@@ -123,10 +133,11 @@ fn find(
             function.place.as_deref(),
             &order,
         );
-        let fits = queries
-            .iter()
-            .filter_map(|query| query.fit(name, clean, &more));
-        fits.min()
+        let fits = queries.iter().flat_map(|query| {
+            let raw = function.recorded.as_deref().unwrap_or(name);
+            [name, raw].map(|name| query.fit(name, clean, &more))
+        });
+        fits.flatten().min()
     };
     let fits: Vec<(usize, Option<Fit>)> =
         among.iter().map(|number| (*number, fit(*number))).collect();

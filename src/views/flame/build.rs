@@ -368,7 +368,7 @@ impl Words {
                 continue;
             };
             let function = &mut self.functions[self.of_frame[*frame]];
-            let raw = shown(&profile[symbol].name);
+            let raw = shown(profile[symbol].recorded_name());
             let is_told = function.name == raw || function.raw.iter().any(|known| *known == raw);
             if !is_told && function.raw.len() < Self::RAW {
                 function.raw.push(raw.into_owned());

@@ -24,7 +24,7 @@ use crate::needs::Needs;
 use crate::profile::{EventId, SymbolId, ThreadId};
 
 /// What pictures are made of.
-pub const NEEDS: Needs = Needs::CHAINS.union(Needs::KINDS);
+pub const NEEDS: Needs = Needs::CHAINS.union(Needs::KINDS).union(Needs::ORIGINALS);
 
 crate::ids::numbers! {
     /// Index into [`Flame::functions`].

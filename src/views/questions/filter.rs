@@ -443,7 +443,12 @@ impl FrameNames {
         };
         let symbols = profile.symbols.iter().zip(&self.clean);
         let mut symbols: IndexVec<SymbolId, bool> = symbols
-            .map(|(symbol, clean)| tried(&[&symbol.name, &clean.name, &clean.file]))
+            .map(|(symbol, clean)| {
+                let recorded = symbol.recorded.as_ref();
+                let recorded = recorded.map_or("", |recorded| &recorded.name);
+                let is_recorded = !recorded.is_empty() && tried(&[recorded]);
+                tried(&[&symbol.name, &clean.name, &clean.file]) || is_recorded
+            })
             .collect();
         let objects = profile.objects.iter();
         let objects: IndexVec<ObjectId, bool> =

@@ -51,6 +51,8 @@ pub struct Beside {
     pub place: Option<Box<Place>>,
     /// The build of the file, where nothing but the order in it tells the function from others of its name.
     pub build: Option<BuildId>,
+    /// Whether its name is a minifier's, as far as is known: another build may have that word for another function.
+    pub is_word: bool,
 }
 
 /// What stands where a function has no name.
@@ -251,6 +253,9 @@ impl Functions {
                 .then(|| (symbol.parameters.clone(), symbol.place.clone()))
         });
         let (parameters, place) = beside.unwrap_or_default();
+        let recorded = known
+            .told_by
+            .and_then(|symbol| profile[symbol].recorded.as_ref());
         let is_by_order = place.as_ref().is_some_and(|place| place.nth > 0);
         let build = known.file.filter(|_| is_by_order);
         Identity {
@@ -259,6 +264,7 @@ impl Functions {
                 parameters,
                 place,
                 build: build.and_then(|file| profile[file].build_id),
+                is_word: recorded.is_some_and(|recorded| recorded.is_word),
             },
             ..function.identity.clone()
         }
@@ -505,7 +511,9 @@ impl<'p> TableMaker<'p> {
         if found.is_none() {
             hashes.push(hash);
             marks.push((mark, known));
-            let full = name.unwrap_or(UNKNOWN).to_owned();
+            let recorded = symbol.and_then(|symbol| symbol.recorded.as_ref());
+            let recorded = recorded.map(|recorded| recorded.name.as_str());
+            let full = recorded.or(name).unwrap_or(UNKNOWN).to_owned();
             all.push(Function {
                 identity,
                 apart: None,
@@ -613,6 +621,7 @@ impl<'p> Mark<'p> {
             parameters,
             place,
             build: _,
+            is_word: _,
         } = &identity.beside;
         Self {
             file: (!path.is_empty()).then_some(path),

@@ -99,7 +99,8 @@ impl Missing {
             let Some(told) = self.told.get(&group) else {
                 continue;
             };
-            let only = wanted.len() == 1 && told.len() == 1 && group.1 != ANONYMOUS;
+            let is_name = group.1 != ANONYMOUS && !wanted.iter().any(|one| one.beside.is_word);
+            let only = wanted.len() == 1 && told.len() == 1 && is_name;
             let files = |all: &mut dyn Iterator<Item = &'_ str>| -> Vec<String> {
                 let all: BTreeSet<&str> = all.collect();
                 all.into_iter().map(str::to_owned).collect()

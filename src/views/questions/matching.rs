@@ -80,6 +80,8 @@ struct Spot<'i> {
     namesakes: u32,
     /// Whether others of its object may have its name.
     is_shared: bool,
+    /// Whether its name says nothing of which function it is.
+    is_word: bool,
 }
 
 /// What functions of one name in a file have in common.
@@ -103,7 +105,7 @@ impl<'i> Group<'i> {
 
 impl Spot<'_> {
     fn is_anonymous(&self) -> bool {
-        self.group.name == ANONYMOUS
+        self.is_word || self.group.name == ANONYMOUS
     }
 }
 
@@ -161,6 +163,7 @@ fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec
             is_native,
             namesakes: place.map_or(0, |place| place.of),
             is_shared: place.is_some_and(|place| place.of > 1),
+            is_word: beside.is_word,
         }
     };
     let of = |side: usize| (0..sides[side].len()).map(|at| spot(side, at)).collect();
@@ -471,6 +474,7 @@ pub fn is_numbered(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::functions::Beside;
     use super::*;
     use crate::runtimes::CleanName;
 
@@ -580,6 +584,34 @@ mod tests {
             "init a.js:50:3 init a.js:90:3",
         );
         assert_eq!(told(&first, &same), [second]);
+    }
+
+    /// The word of a minifier is that of another function in the next build.
+    #[test]
+    fn words_of_minifiers_are_no_names() {
+        let word = |text: &str| Identity {
+            beside: Beside {
+                is_word: true,
+                ..Beside::default()
+            },
+            ..identity(text)
+        };
+        let base = [
+            word("a x.js 3 1"),
+            identity("f x.js 5 1"),
+            word("b x.js 9 1"),
+        ];
+        let new = [
+            word("a x.js 7 1"),
+            identity("f x.js 8 1"),
+            word("b x.js 12 1"),
+        ];
+        let found = pairs(&base.each_ref(), &new.each_ref());
+        let of_base: Vec<_> = found
+            .iter()
+            .filter_map(|pair| Some((pair.base?, pair.new)))
+            .collect();
+        assert_eq!(of_base, [(0, None), (1, Some(1)), (2, Some(2))]);
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod programs;
 #[cfg(test)]
 mod random_tests;
 pub mod runs;
+pub mod scripts;
 mod significance;
 pub mod stats;
 pub mod summary;
@@ -35,4 +36,5 @@ use crate::needs::Needs;
 pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::DEPTHS)
     .union(Needs::SQUARES)
-    .union(Needs::KINDS);
+    .union(Needs::KINDS)
+    .union(Needs::ORIGINALS);

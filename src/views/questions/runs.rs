@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions, Identity};
 use super::payers::{Payer, Payers};
 use super::programs::{Programs, SameProgram};
+use super::scripts::Scripts;
 use super::summary::labels;
 use super::tally::{Count, Tally};
 use crate::ids::Idx;
@@ -154,6 +155,8 @@ pub struct Run {
     pub programs: Programs,
     /// How it was told what is own.
     pub basis: Basis,
+    /// Scripts that ran, if functions are compared.
+    pub scripts: Scripts,
 }
 
 /// The program of a comparison, if it has another name on each side.
@@ -188,6 +191,7 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         groups: run.groups.clone(),
         shares: run.shares.clone(),
         programs: run.programs.clone(),
+        scripts: run.scripts.clone(),
         ..*run
     }
 }
@@ -211,6 +215,9 @@ pub fn reduce(
         basis: functions.basis,
         ..Run::default()
     };
+    if by.is_of_functions() {
+        run.scripts = Scripts::of(profile);
+    }
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
         if numbers.inclusive.samples == 0 {

@@ -195,6 +195,7 @@ impl ProfileBuilder {
                     origin: Origin::Unknown,
                     parameters: None,
                     place: None,
+                    recorded: None,
                 });
                 SymbolId::from_usize(next as usize)
             });

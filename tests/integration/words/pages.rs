@@ -108,7 +108,7 @@ fn desk(folder: &Path) {
     let sample = root().join("samples/node");
     copy_folder(&root().join("samples"), &make(folder, "samples"));
     copy_folder(&sample, folder);
-    for name in ["server", "foreign", "DIR"] {
+    for name in ["server", "foreign", "DIR", "roots/web", "roots/db"] {
         copy_folder(&sample, &make(folder, name));
     }
     let recording = sample.join("perf.data");
