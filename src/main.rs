@@ -10,6 +10,11 @@ use pjit::cli::input::Environment;
 use pjit::cli::target::Refused;
 use pjit::diagnostics::{Diagnostics, Level};
 
+/// musl's own allocator has one lock and gives memory back at once; half of a report's time went there (`docs/decisions.md`).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     let args = pjit::cli::with_thread_counts(std::env::args_os());
     let cli = match pjit::cli::parse(&args) {

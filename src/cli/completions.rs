@@ -1,5 +1,6 @@
 //! `pjit completions`.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -42,7 +43,11 @@ impl Verb for CompletionsArgs {
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
         // clap panics where a reader has gone.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut offering(), "pjit", &mut script);
+        let mut whole = offering();
+        clap_complete::generate(self.shell, &mut whole, "pjit", &mut script);
+        if self.shell == clap_complete::Shell::Fish {
+            script.extend_from_slice(for_fish(&whole).as_bytes());
+        }
         let mut out = Output::open(None);
         out.write_all(&script)?;
         out.finish()?;
@@ -67,6 +72,23 @@ fn offering() -> Command {
         });
     }
     whole
+}
+
+/// What clap leaves out of the script for fish: values that follow no option, as in `pjit man keys`.
+fn for_fish(whole: &Command) -> String {
+    let mut text = String::new();
+    for verb in whole.get_subcommands() {
+        let values = verb.get_positionals().flat_map(Arg::get_possible_values);
+        let values: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+        if !values.is_empty() {
+            let (verb, values) = (verb.get_name(), values.join(" "));
+            let _ = writeln!(
+                text,
+                "complete -c pjit -n \"__fish_pjit_using_subcommand {verb}\" -f -a \"{values}\""
+            );
+        }
+    }
+    text
 }
 
 /// What stands for a value of an option.

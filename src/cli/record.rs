@@ -247,7 +247,7 @@ mod recording {
     use super::super::verb::Context;
     use super::{CANNOT, RecordArgs};
     use crate::ask::{AskError, Check, Comparing, Request, Summary};
-    use crate::check::Numbers;
+    use crate::check::{Limits, Numbers};
     use crate::diagnostics::Diagnostics;
     use crate::load::{LoadOptions, Source};
     use crate::output::answer::{self, Format};
@@ -613,6 +613,11 @@ mod recording {
         let advised = counted
             .filter(is_cut)
             .and_then(|numbers| numbers.advised_stack_size);
+        // Without names a picture shows nothing; `check` knows what has them.
+        let least = Limits::default().min_resolved / 100.0;
+        let is_nameless = counted.is_some_and(|numbers| {
+            numbers.samples > 30 && numbers.named.is_some_and(|share| share < least)
+        });
         let next = match advised {
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
@@ -623,6 +628,7 @@ mod recording {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
             Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
+            None if is_nameless => format!("pjit check {folder}   # says where names are"),
             None => format!("pjit flamegraph {folder}"),
         };
         text.push_str(&format!("next: {next}\n"));

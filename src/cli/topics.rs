@@ -148,7 +148,7 @@ const TOPICS: [Topic; 5] = [
     Topic {
         word: "weights",
         about: "What --weight can count",
-        head: "pjit VERB --weight WORD changes what a sample counts. docs/weights.md says how to record.",
+        head: "pjit VERB --weight WORD changes what a sample counts. pjit record -h says how to record.",
         rows: &[
             ("period", "what was recorded (default)"),
             ("samples", "each sample once"),

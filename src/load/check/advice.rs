@@ -109,7 +109,7 @@ pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
     }
     if !unknown.is_empty() {
         fixes.push(format!(
-            "apt install the -dbgsym packages that find-dbgsym-packages {} names",
+            "apt install the -dbgsym packages that find-dbgsym-packages {} (of debian-goodies) names",
             unknown.join(" ")
         ));
     }

@@ -276,7 +276,7 @@ fn stripped_files_have_packages() {
     assert_eq!(
         of(&["/usr/lib/a b/libz.so.1", "/opt/app/server"]),
         [
-            "apt install the -dbgsym packages that find-dbgsym-packages '/usr/lib/a b/libz.so.1' names",
+            "apt install the -dbgsym packages that find-dbgsym-packages '/usr/lib/a b/libz.so.1' (of debian-goodies) names",
             "build server with -g, without -s and strip"
         ]
     );

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prose::{Limits, Measure};
+use super::root;
 use crate::support::pjit;
 
 /// All verbs, as `pjit -h` lists them.
@@ -14,6 +15,24 @@ fn verbs() -> Vec<String> {
     let verbs: Vec<String> = verbs.map(str::to_owned).collect();
     assert!(verbs.len() >= 20, "{verbs:?}");
     verbs
+}
+
+/// All that help prints, with what was typed.
+pub(super) fn pages() -> Vec<(String, String)> {
+    let mut typed: Vec<Vec<String>> = vec![vec!["--help".to_owned()], vec!["guide".to_owned()]];
+    for verb in verbs() {
+        typed.push(vec![verb.clone(), "--help".to_owned()]);
+        typed.push(vec!["man".to_owned(), verb]);
+    }
+    for topic in ["keys", "weights", "fields", "formats", "status"] {
+        typed.push(vec!["help".to_owned(), topic.to_owned()]);
+    }
+    let page = |words: Vec<String>| {
+        let all: Vec<&str> = words.iter().map(String::as_str).collect();
+        let text = printed(&all, 100);
+        (words.join(" "), text)
+    };
+    typed.into_iter().map(page).collect()
 }
 
 fn printed(words: &[&str], columns: usize) -> String {
@@ -242,9 +261,68 @@ fn man_pages_have_their_sections_and_whole_commands() {
     assert!(printed(&["man", "keys"], 100).contains("comm_nodigit"));
 }
 
-/// What bash offers for the beginning of a word.
+/// Beginnings of lines, and what shells offer for the last word.
+const OFFERS: [(&str, &str); 20] = [
+    ("pjit su", "summary"),
+    ("pjit report -s comm", "comm comm_nodigit"),
+    ("pjit report --sort srcl", "srcline"),
+    (
+        "pjit report -F overhead_g",
+        "overhead_guest_sys overhead_guest_us",
+    ),
+    ("pjit report -g ca", "callee caller"),
+    ("pjit report --metrics i", "ipc"),
+    ("pjit summary --weight a", "alloc alloc-count"),
+    ("pjit peek --weight w", "wall"),
+    ("pjit script -F sym", "sym symoff"),
+    ("pjit summary --format m", "markdown"),
+    ("pjit summary --by pr", "process"),
+    ("pjit man k", "keys"),
+    ("pjit help w", "weights"),
+    ("pjit guide a", "assistants"),
+    ("pjit completions z", "zsh"),
+    ("pjit record --call-graph d", "dwarf"),
+    ("pjit annotate -M i", "intel"),
+    ("pjit diff --normalize m", "median"),
+    ("pjit export --format s", "speedscope"),
+    ("pjit gate --max-g", "--max-growth"),
+];
+
+/// A shell's script reads lines, and prints what is offered for each.
+fn offers(shell: &str, arguments: &[&str]) {
+    if crate::support::program(shell).is_none() {
+        return crate::support::skip(shell, "it is not there");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines: Vec<&str> = OFFERS.iter().map(|(line, _)| *line).collect();
+    let mut child = std::process::Command::new(shell)
+        .args(arguments)
+        .env("PJIT", env!("CARGO_BIN_EXE_pjit"))
+        .env("HOME", folder.path())
+        // Names of files are offered, too.
+        .current_dir(folder.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it can be run");
+    let input = lines.join("\n") + "\n";
+    let stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut &stdin, input.as_bytes()).expect("written");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let output = String::from_utf8(output.stdout).expect("UTF-8");
+    let sorted = |line: &str| {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        words.sort_unstable();
+        words.join(" ")
+    };
+    let offered: Vec<String> = output.lines().map(sorted).collect();
+    let expected: Vec<&str> = OFFERS.iter().map(|(_, words)| *words).collect();
+    assert_eq!(offered, expected);
+}
+
 #[test]
-fn bash_completes_words_of_options() {
+fn bash_offers_words() {
     let script = "
         source <(\"$PJIT\" completions bash)
         offers() {
@@ -254,51 +332,21 @@ fn bash_completes_words_of_options() {
             echo \"${COMPREPLY[*]}\"
         }
         while read -r line; do offers $line; done";
-    let all = [
-        ("pjit su", "summary"),
-        ("pjit report -s comm", "comm comm_nodigit"),
-        ("pjit report --sort srcl", "srcline"),
-        (
-            "pjit report -F overhead_g",
-            "overhead_guest_sys overhead_guest_us",
-        ),
-        ("pjit report -g ca", "caller callee"),
-        ("pjit report --metrics i", "ipc"),
-        ("pjit summary --weight a", "alloc alloc-count"),
-        ("pjit peek --weight w", "wall"),
-        ("pjit script -F sym", "sym symoff"),
-        ("pjit summary --format m", "markdown"),
-        ("pjit summary --by pr", "process"),
-        ("pjit man k", "keys"),
-        ("pjit help w", "weights"),
-        ("pjit guide a", "assistants"),
-        ("pjit completions z", "zsh"),
-        ("pjit record --call-graph d", "dwarf"),
-        ("pjit annotate -M i", "intel"),
-        ("pjit diff --normalize m", "median"),
-        ("pjit export --format s", "speedscope"),
-        ("pjit gate --max-g", "--max-growth"),
-    ];
-    if crate::support::program("bash").is_none() {
-        return crate::support::skip("bash", "it is not there");
-    }
-    let lines: Vec<&str> = all.iter().map(|(line, _)| *line).collect();
-    let mut child = std::process::Command::new("bash")
-        .args(["-c", script])
-        .env("PJIT", env!("CARGO_BIN_EXE_pjit"))
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("bash can be run");
-    let input = lines.join("\n") + "\n";
-    let stdin = child.stdin.take().expect("a pipe");
-    std::io::Write::write_all(&mut &stdin, input.as_bytes()).expect("written");
-    drop(stdin);
-    let output = child.wait_with_output().expect("it ends");
-    let output = String::from_utf8(output.stdout).expect("UTF-8");
-    let offered: Vec<&str> = output.lines().collect();
-    let expected: Vec<&str> = all.iter().map(|(_, words)| *words).collect();
-    assert_eq!(offered, expected);
+    offers("bash", &["-c", script]);
+}
+
+#[test]
+fn zsh_offers_words() {
+    let script = root().join("tests/programs/complete.zsh");
+    offers("zsh", &["-f", script.to_str().expect("UTF-8")]);
+}
+
+#[test]
+fn fish_offers_words() {
+    let script = "
+        $PJIT completions fish | source
+        while read -l line; echo (complete -C $line | string split -f1 \\t); end";
+    offers("fish", &["--no-config", "-c", script]);
 }
 
 /// The number, and of what is given away the commit.

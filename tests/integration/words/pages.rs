@@ -360,31 +360,75 @@ const FOLDERS: [&str; 9] = [
     ".ci/",
 ];
 
-/// Recipes in CONTRIBUTING are worth something as long as their paths exist; the others, too.
+/// What `cargo package` packs, with its folders.
+fn packaged() -> Option<BTreeSet<PathBuf>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["package", "--list", "--allow-dirty", "--offline"])
+        .current_dir(root())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let list = String::from_utf8(output.stdout).expect("UTF-8");
+    let files = list.lines().map(Path::new);
+    Some(
+        files
+            .flat_map(Path::ancestors)
+            .map(Path::to_owned)
+            .collect(),
+    )
+}
+
+/// Words of a text that name files of the project.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_whitespace() || "`\"'()[],;<>".contains(c);
+    let words = text
+        .split(ends)
+        .map(|word| word.trim_end_matches(['.', ':']));
+    words.filter(|word| {
+        let is_path = FOLDERS.iter().any(|folder| word.starts_with(folder));
+        is_path && !word.contains(['*', '…', '{'])
+    })
+}
+
+/// README, pages, help, man pages and messages name files that the package has.
 #[test]
-fn paths_in_texts_exist() {
-    let mut wrong = Vec::new();
-    let mut seen = 0;
+fn paths_in_texts_are_in_the_package() {
+    let Some(packaged) = packaged() else {
+        return crate::support::skip("rustc", "cargo cannot list the package");
+    };
+    let mut all: Vec<(String, String)> = Vec::new();
     for path in texts() {
-        if path == Path::new("CHANGELOG.md") {
-            continue;
+        if path != Path::new("CHANGELOG.md") {
+            all.push((path.display().to_string(), read(&path)));
         }
-        let text = read(&path);
-        let codes = text.split('`').skip(1).step_by(2);
-        for word in codes.flat_map(str::split_whitespace) {
-            let word = word.trim_end_matches([',', '.', ':', ')']);
-            let is_path = FOLDERS.iter().any(|folder| word.starts_with(folder));
-            if !is_path || word.contains(['*', '…', '<']) || word.ends_with(".html") {
-                continue;
-            }
+    }
+    all.extend(super::help::pages());
+    all.push((
+        "messages".to_owned(),
+        read(Path::new("tests/data/messages.txt")),
+    ));
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (place, text) in &all {
+        // A file of the reader's, or one that a command writes.
+        let is_other = |word: &str| word == "src/app.ts" || text.contains(&format!("-o {word}"));
+        for word in named(text) {
             seen += 1;
-            if !root().join(word).exists() {
-                wrong.push(format!("{}: {word}", path.display()));
+            if !packaged.contains(Path::new(word)) && !is_other(word) {
+                wrong.push(format!("{place}: {word}"));
             }
         }
     }
     assert!(seen > 80, "paths are not found any more: {seen}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A package for a system has none of these files: what it prints names none.
+#[test]
+fn help_names_no_files_of_the_project() {
+    for (place, text) in super::help::pages() {
+        let found: Vec<&str> = named(&text).collect();
+        assert!(found.is_empty(), "{place}: {found:?}");
+    }
 }
 
 /// Five recipes, each with a commit of this history.
@@ -407,29 +451,6 @@ fn recipes_name_files_and_a_commit() {
         let recipe = recipe.split("\n**").next().unwrap_or_default();
         assert!(recipe.trim_start().starts_with("(\""), "{what}: no commit");
         assert!(recipe.matches("`src/").count() >= 3, "{what}: {recipe}");
-    }
-}
-
-/// The package has what its texts name.
-#[test]
-fn the_package_has_what_texts_name() {
-    let manifest = read(Path::new("Cargo.toml"));
-    let excluded = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("exclude = "))
-        .expect("a list");
-    let excluded: Vec<&str> = excluded
-        .split('"')
-        .skip(1)
-        .step_by(2)
-        .map(|path| path.trim_start_matches('/'))
-        .collect();
-    for path in texts().iter().filter(|path| !path.starts_with(".github")) {
-        let text = read(path);
-        for folder in &excluded {
-            let is_named = text.contains(&format!("`{folder}/"));
-            assert!(!is_named, "{}: {folder}", path.display());
-        }
     }
 }
 
