@@ -62,6 +62,15 @@ bitflags::bitflags! {
         /// from others that only the other side has.
         const PLACES = 1 << 24;
 
+        /// A row for each branch that samples have, in place of the samples.
+        const BRANCHES = 1 << 25;
+        /// The same if perf's report shows branches of such a recording by default.
+        const BRANCHES_AS_RECORDED = 1 << 26;
+        /// The branches of each sample.
+        const BRANCH_LISTS = 1 << 27;
+        /// Samples weigh what their access to memory cost.
+        const ACCESSES = 1 << 28;
+
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
     }

@@ -127,6 +127,7 @@ pub(super) fn summarise(
             .any(|event| event.attr.is_context_switch()),
         holds_totals: session.stats.holds_counts(),
         trace: session.stats.trace,
+        has_branches: recording.has_branches(),
     };
 }
 

@@ -7,7 +7,7 @@
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
 use crate::collect::Squares;
-use crate::ids::{IndexVec, Spare, numbers};
+use crate::ids::{Idx as _, IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::metrics::plain_name;
 use crate::run_state::RunState;
@@ -36,9 +36,9 @@ mod trim;
 pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
-pub use crate::collect::{Facet, Facets, FacetsId, Show, TextId};
+pub use crate::collect::{Branched, Facet, Facets, FacetsId, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Trace};
+pub use crate::perfdata::{Branch, CpuMode, EventId, FieldKey, FieldValue, Trace};
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
 
@@ -120,6 +120,10 @@ pub struct Profile {
     pub waits: Vec<Wait>,
     /// Bytes of optimised code that V8 made for each package, the most first, if the view asked for it: run or not.
     pub optimised: Vec<(Whose, u64)>,
+    /// What was counted of branches, if rows are those and not samples.
+    pub branches: Option<Branched>,
+    /// Samples that say where the data of their access came from, if periods are what accesses cost.
+    pub accesses: Option<u64>,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -129,6 +133,13 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The frame at an address that a facet is.
+    #[must_use]
+    pub fn frame_of(&self, facets: FacetsId, facet: Facet) -> Option<FrameId> {
+        let place = self.facets.place(facets, facet)?;
+        Some(FrameId::from_usize(usize::try_from(place).ok()?))
+    }
+
     /// Whether a frame is no function but stands where frames are missing.
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
@@ -640,6 +651,8 @@ pub struct RecordingSummary {
     pub holds_totals: bool,
     /// What the processor traced, if anything.
     pub trace: Option<Trace>,
+    /// Whether samples have branch stacks that are no call stacks.
+    pub has_branches: bool,
 }
 
 impl RecordingSummary {

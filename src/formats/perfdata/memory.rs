@@ -41,6 +41,52 @@ pub struct DataSource(pub u64);
 
 const NOT_KNOWN: &str = "N/A";
 
+/// Words of numbered levels, of the older bits, and of how far away data was (`util/mem-events.c`).
+const NUMBERS: [&str; 16] = [
+    "",
+    "L1",
+    "L2",
+    "L3",
+    "L4",
+    "L2 MHB",
+    "Memory-side Cache",
+    "L0",
+    "Uncached",
+    "CXL",
+    "I/O",
+    "Any cache",
+    "LFB/MAB",
+    "RAM",
+    "PMEM",
+    "",
+];
+const BITS: [&str; 14] = [
+    "",
+    "",
+    "",
+    "L1",
+    "LFB/MAB",
+    "L2",
+    "L3",
+    "Local RAM",
+    "Remote RAM (1 hop)",
+    "Remote RAM (2 hops)",
+    "Remote Cache (1 hop)",
+    "Remote Cache (2 hops)",
+    "I/O",
+    "Uncached",
+];
+const HOPS: [&str; 8] = [
+    "",
+    "core, same node ",
+    "node, same socket ",
+    "socket, same board ",
+    "board ",
+    "",
+    "",
+    "",
+];
+
 impl DataSource {
     const fn bits(self, from: u32, count: u32) -> u64 {
         self.0 >> from & ((1 << count) - 1)
@@ -51,6 +97,70 @@ impl DataSource {
     pub const fn is_nothing(self) -> bool {
         let (operation, level, number) = (self.bits(0, 5), self.bits(5, 14), self.bits(33, 4));
         operation & !1 == 0 && level & !1 == 0 && (number == 0 || number == 15)
+    }
+
+    const fn only(self, from: u32, mask: u64) -> Self {
+        Self(self.0 & mask << from)
+    }
+
+    /// What [`Self::level`] tells of it: words that read the same are the same number, however they were recorded.
+    #[must_use]
+    pub fn level_part(self) -> Self {
+        let (bits, number) = (self.bits(5, 14), self.bits(33, 4));
+        let found = match bits >> 1 & 3 {
+            0 => 0,
+            both if both & 1 != 0 => 2,
+            _ => 4,
+        };
+        let older = |bits: u64| Self((bits | found) << 5);
+        if NUMBERS[number as usize].is_empty() {
+            return match bits & !7 {
+                0 => Self(0),
+                bits => older(bits),
+            };
+        }
+        let hops = if HOPS[self.bits(43, 3) as usize].is_empty() {
+            Self(0)
+        } else {
+            self.only(43, 7)
+        };
+        let far = hops.0 | self.only(37, 1).0;
+        let word = NUMBERS[number as usize];
+        match BITS.iter().position(|known| *known == word) {
+            Some(bit) if far == 0 => older(1 << bit),
+            _ => Self(far | self.only(33, 15).0 | found << 5),
+        }
+    }
+
+    /// What [`Self::snoop`] tells of it.
+    #[must_use]
+    pub const fn snoop_part(self) -> Self {
+        Self(self.only(19, 30).0 | self.only(38, 3).0)
+    }
+
+    /// What [`Self::translation`] tells of it.
+    #[must_use]
+    pub const fn translation_part(self) -> Self {
+        self.only(26, 126)
+    }
+
+    /// What [`Self::locked`] tells of it.
+    #[must_use]
+    pub const fn locked_part(self) -> Self {
+        match self.bits(24, 2) {
+            0 => Self(0),
+            2 => Self(2 << 24),
+            _ => Self(1 << 24),
+        }
+    }
+
+    /// What [`Self::blocked`] tells of it.
+    #[must_use]
+    pub const fn blocked_part(self) -> Self {
+        match self.bits(40, 3) {
+            2 | 4 | 6 => self.only(40, 7),
+            _ => Self(0),
+        }
     }
 
     /// What was done.
@@ -66,50 +176,6 @@ impl DataSource {
     /// the older bits.
     #[must_use]
     pub fn level(self) -> String {
-        const NUMBERS: [&str; 16] = [
-            "",
-            "L1",
-            "L2",
-            "L3",
-            "L4",
-            "L2 MHB",
-            "Memory-side Cache",
-            "L0",
-            "Uncached",
-            "CXL",
-            "I/O",
-            "Any cache",
-            "LFB/MAB",
-            "RAM",
-            "PMEM",
-            "",
-        ];
-        const BITS: [&str; 14] = [
-            "",
-            "",
-            "",
-            "L1",
-            "LFB/MAB",
-            "L2",
-            "L3",
-            "Local RAM",
-            "Remote RAM (1 hop)",
-            "Remote RAM (2 hops)",
-            "Remote Cache (1 hop)",
-            "Remote Cache (2 hops)",
-            "I/O",
-            "Uncached",
-        ];
-        const HOPS: [&str; 8] = [
-            "",
-            "core, same node ",
-            "node, same socket ",
-            "socket, same board ",
-            "board ",
-            "",
-            "",
-            "",
-        ];
         let (bits, number) = (self.bits(5, 14), self.bits(33, 4) as usize);
         let found = match bits >> 1 & 3 {
             0 => "",
@@ -232,6 +298,36 @@ mod tests {
         assert_eq!(DataSource(7 << 40).blocked(), " N/A");
         assert_eq!(DataSource(0x2_0000_0144).operation(), "STORE");
         assert_eq!(DataSource(0).operation(), "No");
+    }
+
+    /// A part tells the same as the whole, and two parts that tell the same are equal.
+    #[test]
+    fn parts_are_what_is_told() {
+        type Part = (fn(DataSource) -> DataSource, fn(DataSource) -> String);
+        let parts: [Part; 5] = [
+            (DataSource::level_part, DataSource::level),
+            (DataSource::snoop_part, DataSource::snoop),
+            (DataSource::translation_part, DataSource::translation),
+            (DataSource::locked_part, |of| of.locked().to_owned()),
+            (DataSource::blocked_part, |of| of.blocked().to_owned()),
+        ];
+        let mut state = 41_u64;
+        let mut known = rustc_hash::FxHashMap::default();
+        for round in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(round);
+            // Few bits, so that many texts are equal.
+            let word = DataSource(state >> 3 & state.rotate_left(17) & ((1 << 46) - 1));
+            for (kind, (part, text)) in parts.iter().enumerate() {
+                let (part, text) = (part(word), text(word));
+                let same = parts[kind].1(part);
+                assert_eq!(same, text, "{:#x} as {:#x}", word.0, part.0);
+                let first = *known.entry((kind, text.clone())).or_insert(part);
+                assert_eq!(first, part, "{text}");
+            }
+        }
+        assert!(known.len() > 100, "{}", known.len());
     }
 
     #[test]

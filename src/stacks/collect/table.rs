@@ -14,6 +14,7 @@ use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
+use super::branches::Branched;
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -50,6 +51,22 @@ impl Addresses {
     /// The address `at` of a sample's process, or of the kernel.
     pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
         self.known_or(space, mode, (at, false), || located(space, mode, at))
+    }
+
+    /// An end of a branch: an address of the process, else of the kernel, else of neither.
+    pub(super) fn branch_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
+        let user = located(space, CpuMode::User, at);
+        if user.target != Target::Nowhere {
+            return self.intern(user);
+        }
+        let kernel = self.at(space, CpuMode::Kernel, at);
+        if self.pcs[kernel].target != Target::Nowhere {
+            return kernel;
+        }
+        self.intern(Pc {
+            mode: CpuMode::Unknown,
+            ..user
+        })
     }
 
     /// The call that returns to `at`, as a recorded chain has it.
@@ -161,6 +178,9 @@ pub(super) struct Table {
     pub(super) unreadable: u64,
     /// The most entries that a call stack of the processor had.
     pub(super) most_branches: usize,
+    pub(super) branches: Branched,
+    pub(super) most_entries: usize,
+    pub(super) accesses: u64,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
     pub(super) paths: Paths,
@@ -242,7 +262,7 @@ impl Table {
             })
             .chain(self.samples)
             .collect();
-        // A sample makes one row per event at most, and ranks are unique per sample and event.
+        // A sample, or a branch, makes one row per event at most, and ranks are unique per sample and event.
         rows.sort_unstable_by_key(place);
         Collected {
             pcs: self.addresses.pcs,
@@ -254,6 +274,9 @@ impl Table {
             addresses: self.data_addresses,
             unreadable: self.unreadable,
             most_branches: self.most_branches,
+            branches: self.branches,
+            most_entries: self.most_entries,
+            accesses: self.accesses,
             depths: self.depths,
             roots: self.roots,
             paths: self.paths.finish(),
@@ -312,7 +335,7 @@ impl Collected {
     fn append(&mut self, other: Self) {
         let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
         let (pcs, stacks) = (number(self.pcs.len()), self.stacks.len());
-        let facets = self.facets.append(other.facets);
+        let facets = self.facets.append(other.facets, pcs);
         number(self.pcs.len() + other.pcs.len());
         self.pcs.extend(other.pcs);
         self.stacks.append(&other.stacks, |pc| PcId(pc.0 + pcs));
@@ -329,6 +352,9 @@ impl Collected {
         }
         self.unreadable += other.unreadable;
         self.most_branches = self.most_branches.max(other.most_branches);
+        self.branches.absorb(&other.branches);
+        self.most_entries = self.most_entries.max(other.most_entries);
+        self.accesses += other.accesses;
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);
         self.paths.absorb(other.paths, pcs);

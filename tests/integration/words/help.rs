@@ -257,7 +257,7 @@ fn bash_completes_words_of_options() {
     let all = [
         ("pjit su", "summary"),
         ("pjit report -s comm", "comm comm_nodigit"),
-        ("pjit report --sort srcl", "srcline"),
+        ("pjit report --sort srcl", "srcline srcline_from srcline_to"),
         (
             "pjit report -F overhead_g",
             "overhead_guest_sys overhead_guest_us",
