@@ -261,13 +261,13 @@ mod tests {
             Facet::InTransaction => ("T", ""),
             Facet::Abort => ("A", ""),
             Facet::Cycles => ("7", ""),
-            Facet::Data | Facet::Source => unreachable!("keys of ends show them"),
+            Facet::Data | Facet::DataSource | Facet::Source => unreachable!("they have no key"),
         }
     }
 
     /// Those with a column of their own.
     fn columns() -> impl Iterator<Item = Facet> {
-        let is_column = |facet: &Facet| !matches!(facet.row().show, Show::Place);
+        let is_column = |facet: &Facet| !matches!(facet.row().show, Show::Hidden);
         Facet::ALL.into_iter().filter(is_column)
     }
 

@@ -38,7 +38,7 @@ pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use crate::collect::{Branched, Facet, Facets, FacetsId, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::{Branch, CpuMode, EventId, FieldKey, FieldValue, Trace};
+pub use crate::perfdata::{Branch, CpuMode, DataSource, EventId, FieldKey, FieldValue, Trace};
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
 
@@ -140,6 +140,24 @@ impl Profile {
         Some(FrameId::from_usize(usize::try_from(place).ok()?))
     }
 
+    /// The branches of a sample, if they were asked for, latest first, with the frames of both ends.
+    pub fn branches_of(
+        &self,
+        facets: FacetsId,
+    ) -> impl Iterator<Item = (FrameId, FrameId, Branch)> + '_ {
+        let all = self.facets.branches(facets);
+        let frame = |place: u32| FrameId::from_usize(usize::try_from(place).unwrap_or(usize::MAX));
+        all.map(move |(from, to, flags)| {
+            let (from, to) = (frame(from), frame(to));
+            let branch = Branch {
+                from: self[from].address,
+                to: self[to].address,
+                flags,
+            };
+            (from, to, branch)
+        })
+    }
+
     /// Whether a frame is no function but stands where frames are missing.
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
@@ -188,6 +206,27 @@ pub struct EventSummary {
     pub notes: Vec<String>,
     /// How often it was to be sampled.
     pub sampling: Sampling,
+    /// What its samples hold besides.
+    pub holds: Holds,
+}
+
+/// What samples of an event hold.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Holds {
+    /// The processor.
+    pub cpu: bool,
+    /// The address of data.
+    pub address: bool,
+    /// Where the data came from.
+    pub data_source: bool,
+    /// What the access cost.
+    pub cost: bool,
+    /// What the instruction waited.
+    pub instruction_latency: bool,
+    /// Branches.
+    pub branches: bool,
+    /// It is an event of the processor's own numbers: perf shows what its accesses were without being asked.
+    pub is_raw: bool,
 }
 
 /// A thread; `comm` is its final one (perf's pid column and column widths use it).

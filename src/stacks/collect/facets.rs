@@ -43,6 +43,8 @@ pub enum Facet {
     CodePageSize,
     /// The address of the data that it read or wrote.
     Data,
+    /// Where that came from, as it was recorded.
+    DataSource,
     /// What its access cost; of a branch the cycles before it.
     Cost,
     /// The part of that which the instruction waited.
@@ -102,8 +104,8 @@ pub enum Show {
     Right(fn(Option<u64>) -> String),
     /// A number, of which larger ones come first.
     Falling(fn(u64) -> String),
-    /// An address, which keys show in their own ways.
-    Place,
+    /// Nothing: it is no key, or keys show it in their own ways.
+    Hidden,
     /// A name. Those that were met first come first.
     Name,
     /// A payload, which may be long and have tabs, in the order of bytes.
@@ -160,13 +162,14 @@ pub(super) enum Place {
 
 impl Facet {
     /// All of them, in the order in which their values stand in lists.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Cpu,
         Self::Parallelism,
         Self::Cgroup,
         Self::Payload,
         Self::CodePageSize,
         Self::Data,
+        Self::DataSource,
         Self::Cost,
         Self::InstructionLatency,
         Self::StageCycles,
@@ -200,6 +203,7 @@ impl Facet {
             // Costs are told without --mem-mode, too.
             Self::Cost | Self::InstructionLatency | Self::StageCycles => None,
             Self::Data
+            | Self::DataSource
             | Self::Level
             | Self::Snoop
             | Self::Translation
@@ -266,8 +270,15 @@ impl Facet {
                 name: "data",
                 heading: "",
                 width: 0,
-                show: Show::Place,
+                show: Show::Hidden,
                 read: Read::Place(|taken| taken.sample.addr.map(|at| Place::Data(Avma(at)))),
+            },
+            Self::DataSource => FacetRow {
+                name: "data_src",
+                heading: "",
+                width: 0,
+                show: Show::Hidden,
+                read: Read::Record(|taken| Some(taken.sample.data_src?.0)),
             },
             Self::Cost => FacetRow {
                 name: "local_weight",
@@ -324,7 +335,7 @@ impl Facet {
                 name: "source",
                 heading: "",
                 width: 0,
-                show: Show::Place,
+                show: Show::Hidden,
                 read: Read::Place(|taken| Some(Place::Branch(taken.branch()?.from))),
             },
             Self::Mispredict => FacetRow {

@@ -205,7 +205,7 @@ impl<'a> SampleValues<'a> {
                 number.map_or(0, |number| number.saturating_add(1))
             }
             Show::Falling(_) => !facets.number(entry.facets, facet).unwrap_or(0),
-            Show::Place => 0,
+            Show::Hidden => 0,
             Show::Name => text().map_or(NONE.into(), |text| text.index() as u64),
             Show::Payload => {
                 let texts = || facets.texts().iter().map(|value| &*value.text);

@@ -228,7 +228,7 @@ pub(super) fn facet<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<
         Show::Number(show) => Cell::Left(show(number()).into()),
         Show::Right(show) => Cell::Right(show(number()).into()),
         Show::Falling(show) => Cell::Left(show(number().unwrap_or(0)).into()),
-        Show::Place => Cell::Whole("".into()),
+        Show::Hidden => Cell::Whole("".into()),
         Show::Name => Cell::Whole(text()),
         Show::Payload => Cell::CutPayload(text()),
     }

@@ -138,7 +138,7 @@ const RUNNING: Needs = Facet::Parallelism.needs().union(Needs::MOMENTS);
 const fn of_facet(facet: Facet) -> Descriptor {
     let row = facet.row();
     let width = match row.show {
-        Show::Number(_) | Show::Right(_) | Show::Falling(_) | Show::Place => Width::Is(row.width),
+        Show::Number(_) | Show::Right(_) | Show::Falling(_) | Show::Hidden => Width::Is(row.width),
         Show::Name | Show::Payload => Width::Longest(row.width, cells::facet_room),
     };
     part(

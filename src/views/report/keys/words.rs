@@ -59,7 +59,7 @@ fn key(word: &str) -> Option<Key> {
 /// All keys that have one word.
 fn all_keys() -> impl Iterator<Item = Key> {
     let facets = Facet::ALL.into_iter();
-    let shown = facets.filter(|facet| !matches!(facet.row().show, Show::Place));
+    let shown = facets.filter(|facet| !matches!(facet.row().show, Show::Hidden));
     (KEYS.into_iter())
         .chain(shown.map(Key::Facet))
         .chain(ends::ALL.map(Key::End))
