@@ -198,9 +198,13 @@ impl Walked {
             let of = StackEnd::ALL.into_iter().filter(is);
             of.map(|end| ends[end]).fold(0, u64::wrapping_add)
         };
+        let recorded = sum(&|end| end.is_recorded());
+        let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
+        // Stacks of the kernel are whole however the others were made, and say nothing of these.
+        let is_of_kernel = recorded > 0 && walked == ends[StackEnd::KernelOnly];
         Self {
-            recorded: sum(&|end| end.is_recorded()),
-            walked: sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded()),
+            recorded,
+            walked: if is_of_kernel { 0 } else { walked },
             complete: sum(&|end| end.is_complete()),
         }
     }
