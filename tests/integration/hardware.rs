@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::pjit;
+use crate::support::{Random, pjit};
 
 /// Texts of a row's cells, and how many samples it has.
 type Counted = BTreeMap<String, u64>;
@@ -641,4 +641,44 @@ fn counts_that_cannot_be_are_counted_and_said() {
         is_good && text.contains(&format!("(approx.): {others}\n")),
         "{said}"
     );
+}
+
+/// Whatever is wrong with a recording, there is an answer or a reason.
+#[test]
+fn damaged_recordings_are_answered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    let views = [
+        "report -b -s symbol_from,addr_to,mispredict,cycles,weight",
+        "report --mem-mode",
+        "report -s local_weight,weight",
+        "script -F ip,dso,brstackoff",
+        "script",
+    ];
+    for (seed, name) in ["branch-flags", "mem-levels", "lbr-cases"]
+        .into_iter()
+        .enumerate()
+    {
+        let whole = bytes(name);
+        let mut random = Random(41 + seed as u64);
+        for round in 0..24 {
+            let mut damaged = whole.clone();
+            for _ in 0..=round % 6 {
+                // Behind the file's header: attributes, records and features.
+                let at = 104 + random.below(damaged.len() - 104);
+                damaged[at] = *random.choose(&[0, 1, 0x7f, 0x80, 0xff]);
+            }
+            if round % 8 == 7 {
+                damaged.truncate(104 + random.below(damaged.len() - 104));
+            }
+            fs::write(&path, damaged).expect("written");
+            let view = random.choose(&views);
+            let (is_good, out, said) = run_on(&path, view);
+            let is_answered = is_good && !out.is_empty() || said.contains("error: ");
+            assert!(
+                is_answered && !said.contains("panicked"),
+                "{name} {round} {view}: {said}"
+            );
+        }
+    }
 }
