@@ -70,6 +70,8 @@ bitflags::bitflags! {
         const BRANCH_LISTS = 1 << 27;
         /// Samples weigh what their access to memory cost.
         const ACCESSES = 1 << 28;
+        /// Where branches before samples were mispredicted.
+        const PREDICTIONS = 1 << 29;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();

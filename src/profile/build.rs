@@ -23,6 +23,7 @@ use super::names::JitNames;
 use super::numbering::{Met, Numbered, Numberer, equal_stacks};
 use super::optimised::optimised;
 use super::places::FramesOfPcs;
+use super::predictions;
 use super::table::Tabler;
 use super::{FrameId, Profile, Stacks, Thread, ThreadId};
 
@@ -212,6 +213,7 @@ pub fn build(
     } else {
         Vec::new()
     };
+    profile.predictions = predictions::of(collected, &places, resolution);
     if needs.contains(Needs::OPTIMISED) {
         profile.optimised = optimised(session);
     }

@@ -28,6 +28,7 @@ pub(crate) mod names;
 mod numbering;
 mod optimised;
 mod places;
+mod predictions;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,8 @@ mod trim;
 
 pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
+
+pub use predictions::Predictions;
 
 pub use crate::collect::{Branched, Facet, Facets, FacetsId, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
@@ -122,6 +125,8 @@ pub struct Profile {
     pub optimised: Vec<(Whose, u64)>,
     /// What was counted of branches, if rows are those and not samples.
     pub branches: Option<Branched>,
+    /// How well branches before samples were predicted, if the view asked for it.
+    pub predictions: Predictions,
     /// Samples that say where the data of their access came from, if periods are what accesses cost.
     pub accesses: Option<u64>,
     /// Facts about the recording for headers.

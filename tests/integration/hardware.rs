@@ -643,6 +643,70 @@ fn counts_that_cannot_be_are_counted_and_said() {
     );
 }
 
+/// The same with its samples so many times: records, and where features lie behind them.
+fn repeated(whole: &[u8], times: usize) -> Vec<u8> {
+    let (data, size) = (word(whole, 40) as usize, word(whole, 48) as usize);
+    let (mut records, mut at) = (Vec::new(), data);
+    while at < data + size {
+        let header = word(whole, at);
+        let record = &whole[at..at + (header >> 48) as usize];
+        let times = if header as u32 == 9 { times } else { 1 };
+        records.extend(record.repeat(times));
+        at += record.len();
+    }
+    let more = (records.len() - size) as u64;
+    let mut out = [&whole[..data], &records, &whole[data + size..]].concat();
+    out[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    let features: u32 = whole[72..104].iter().map(|byte| byte.count_ones()).sum();
+    for number in 0..features as usize {
+        let at = data + records.len() + 16 * number;
+        let moved = word(&out, at) + more;
+        out[at..at + 8].copy_from_slice(&moved.to_le_bytes());
+    }
+    out
+}
+
+/// One line, with the function that has the most; of few branches nothing is said.
+#[test]
+fn summaries_say_where_branches_are_mispredicted() {
+    const TIMES: u64 = 30;
+    let mut by_name: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let (mut missed, mut all) = (0, 0);
+    for (sample, [from, _, flags]) in branches("branch-flags") {
+        if flags & 3 != 0 {
+            let is_missed = TIMES * u64::from(flags & 2 == 0);
+            missed += is_missed;
+            all += TIMES;
+            let of = by_name
+                .entry(named(sample.pid, from).unwrap_or(""))
+                .or_default();
+            *of = (of.0 + is_missed, of.1 + TIMES);
+        }
+    }
+    let named = by_name.iter().filter(|(name, _)| !name.is_empty());
+    let worst = named.max_by_key(|(_, (missed, _))| missed);
+    let (name, (of, among)) = worst.expect("some have names");
+    let share = 100.0 * missed as f64 / all as f64;
+    let expected = format!(
+        "# Mispredicted: {share:.1}% ({missed} of {all} branches); most in {name}: {of} of {among}"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    fs::write(&path, repeated(&bytes("branch-flags"), TIMES as usize)).expect("written");
+    let (is_good, text, said) = run_on(&path, "summary");
+    assert!(is_good, "{said}");
+    assert!(
+        text.lines().any(|line| line == expected),
+        "{expected}: {text}"
+    );
+    assert!(
+        !run("branch-flags", "summary").contains("Mispredicted"),
+        "too few"
+    );
+    let accesses = run("mem-levels", "summary");
+    assert!(!accesses.contains("CPU"), "loads are no time: {accesses}");
+}
+
 /// Whatever is wrong with a recording, there is an answer or a reason.
 #[test]
 fn damaged_recordings_are_answered() {

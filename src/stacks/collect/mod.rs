@@ -188,6 +188,9 @@ pub struct Collected {
     pub most_branches: usize,
     /// What was counted of branches, if rows are those.
     pub branches: Branched,
+    /// Branches by their address, if that was asked for: those that were mispredicted, and all of which that is known. An address
+    /// that several workers met is there several times.
+    pub predictions: Vec<(PcId, u64, u64)>,
     /// The most entries that a branch stack had.
     pub most_entries: usize,
     /// Samples that say where the data of their access came from, if that was asked for.

@@ -179,6 +179,7 @@ pub(super) struct Table {
     /// The most entries that a call stack of the processor had.
     pub(super) most_branches: usize,
     pub(super) branches: Branched,
+    pub(super) predictions: FxHashMap<PcId, (u64, u64)>,
     pub(super) most_entries: usize,
     pub(super) accesses: u64,
     pub(super) depths: Depths,
@@ -275,6 +276,7 @@ impl Table {
             unreadable: self.unreadable,
             most_branches: self.most_branches,
             branches: self.branches,
+            predictions: sorted(self.predictions),
             most_entries: self.most_entries,
             accesses: self.accesses,
             depths: self.depths,
@@ -283,6 +285,14 @@ impl Table {
             gap: None,
         }
     }
+}
+
+/// In the order of the addresses.
+fn sorted(predictions: FxHashMap<PcId, (u64, u64)>) -> Vec<(PcId, u64, u64)> {
+    let all = predictions.into_iter();
+    let mut all: Vec<_> = all.map(|(pc, (missed, all))| (pc, missed, all)).collect();
+    all.sort_unstable();
+    all
 }
 
 /// Where a row belongs.
@@ -353,6 +363,9 @@ impl Collected {
         self.unreadable += other.unreadable;
         self.most_branches = self.most_branches.max(other.most_branches);
         self.branches.absorb(&other.branches);
+        let predictions = other.predictions.into_iter();
+        let predictions = predictions.map(|(pc, missed, all)| (PcId(pc.0 + pcs), missed, all));
+        self.predictions.extend(predictions);
         self.most_entries = self.most_entries.max(other.most_entries);
         self.accesses += other.accesses;
         self.depths.absorb(other.depths);

@@ -297,6 +297,9 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.branches(rank, &sample);
             return;
         }
+        if self.needs(Needs::PREDICTIONS) && event.attr.has_branches() {
+            self.predictions(head, &sample);
+        }
         limit_dump(&mut sample, self.shared.options.dump_limit);
         let mut end = StackEnd::NotRecorded;
         if self.needs(Needs::STACKS) {
@@ -343,6 +346,20 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.count(rank, StackEnd::NotRecorded, Some(&taken));
         }
         self.table.branches.sample(event, has_some);
+    }
+
+    /// Notes where branches before a sample were mispredicted.
+    fn predictions(&mut self, head: &SampleRef, sample: &Sample<'_>) {
+        let space = SpaceAt::of(self.shared.session, head, self.cache);
+        for branch in sample.branch_stack.iter().flat_map(BranchStack::iter) {
+            let Some(is_predicted) = branch.is_predicted().filter(|_| !branch.is_empty()) else {
+                continue;
+            };
+            let place = self.table.addresses.branch_end(&space, branch.from);
+            let (missed, all) = self.table.predictions.entry(place).or_default();
+            *missed += u64::from(!is_predicted);
+            *all += 1;
+        }
     }
 
     fn note_depth(&mut self, head: &SampleRef, sample: &Sample<'_>, end: StackEnd) {
