@@ -10,7 +10,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
-use crate::session::{Label, Target};
+use crate::session::{Label, SpaceId, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
@@ -29,6 +29,8 @@ pub(super) struct Addresses {
     /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
     kernel: FxHashMap<(u64, bool), PcId>,
     kernel_state: usize,
+    /// Ends of branches, of which there are many to a sample and few in all.
+    ends: FxHashMap<((SpaceId, usize), Avma), PcId>,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -55,6 +57,18 @@ impl Addresses {
 
     /// An end of a branch: an address of the process, else of the kernel, else of neither.
     pub(super) fn branch_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
+        let Some(lasting) = space.lasting() else {
+            return self.found_end(space, at);
+        };
+        if let Some(&known) = self.ends.get(&(lasting, at)) {
+            return known;
+        }
+        let end = self.found_end(space, at);
+        self.ends.insert((lasting, at), end);
+        end
+    }
+
+    fn found_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
         let user = located(space, CpuMode::User, at);
         if user.target != Target::Nowhere {
             return self.intern(user);

@@ -54,6 +54,8 @@ flamegraph a b
 report -b
 report --branch-history
 report -b --mem-mode
+fold -b
+summary --mem-mode
 report -b --weight alloc
 report --itrace=i
 report --mem-mode

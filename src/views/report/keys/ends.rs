@@ -8,7 +8,7 @@ use super::super::texts::dso_name;
 use super::super::{ADDRESS_DIGITS, Report, apart::Order, level_char};
 use super::{Cell, Descriptor, Key, Measured, Width, part};
 use crate::needs::Needs;
-use crate::profile::{Facet, Frame, Of, Profile, SymbolId};
+use crate::profile::{Facet, Frame, Of, Profile, Symbol};
 
 /// Ends that have a key, in the order of perf's words.
 pub(super) const ALL: [End; 11] = {
@@ -112,17 +112,21 @@ fn cell<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<'r> {
     let level = level_char(frame.mode);
     match end.part {
         EndPart::Dso => Cell::Filled(dso(profile, options, frame).into()),
-        EndPart::Symbol => symbol_cell(profile, frame, false, frame.object_address.0),
-        EndPart::Address => symbol_cell(profile, frame, true, frame.object_address.0),
+        EndPart::Symbol => {
+            let text = symbol_text(profile, frame, |_, _| false, frame.object_address.0);
+            match frame.symbol {
+                Some(_) => Cell::Cut(text.into()),
+                None => Cell::Whole(text.into()),
+            }
+        }
+        EndPart::Address => {
+            let text = symbol_text(profile, frame, |_, at| at > 0, frame.object_address.0);
+            Cell::Whole(text.into())
+        }
         EndPart::Line => Cell::Cut(line_text(profile, options, frame).into()),
         EndPart::Datum => {
-            let is_data = |symbol: SymbolId| profile[symbol].is_data;
-            symbol_cell(
-                profile,
-                frame,
-                frame.symbol.is_some_and(is_data),
-                frame.address.0,
-            )
+            let text = symbol_text(profile, frame, |symbol, _| symbol.is_data, frame.address.0);
+            Cell::Whole(text.into())
         }
         EndPart::Cacheline => {
             let level = if frame.object.is_some() { level } else { 'X' };
@@ -131,17 +135,22 @@ fn cell<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<'r> {
     }
 }
 
-/// `[k] name`, with the distance from its start perhaps, or the address of what has no name.
-fn symbol_cell(profile: &Profile, frame: &Frame, has_offset: bool, address: u64) -> Cell<'static> {
+/// `[k] name`, with the distance from its start for some, or the address of what has no name.
+fn symbol_text(
+    profile: &Profile,
+    frame: &Frame,
+    has_offset: fn(&Symbol, u64) -> bool,
+    address: u64,
+) -> String {
     let level = level_char(frame.mode);
     let Some(symbol) = frame.symbol.map(|symbol| &profile[symbol]) else {
-        return Cell::Whole(format!("[{level}] {}", long(address)).into());
+        return format!("[{level}] {}", long(address));
     };
-    let name = &symbol.name;
-    match frame.offset_in(symbol) {
-        offset @ 1.. if has_offset => Cell::Whole(format!("[{level}] {name}+{offset:#x}").into()),
-        _ if has_offset => Cell::Whole(format!("[{level}] {name}").into()),
-        _ => Cell::Cut(format!("[{level}] {name}").into()),
+    let (name, offset) = (&symbol.name, frame.offset_in(symbol));
+    if has_offset(symbol, offset) {
+        format!("[{level}] {name}+{offset:#x}")
+    } else {
+        format!("[{level}] {name}")
     }
 }
 
