@@ -7,7 +7,7 @@
 use crate::address::Avma;
 
 use super::attr::{Attr, BRANCH_COUNTERS, BRANCH_HW_INDEX};
-use super::bytes::{Cursor, u64_at};
+use super::bytes::Cursor;
 
 /// One branch: from where, to where, and `struct perf_branch_entry`'s flag word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,10 +149,14 @@ impl<'b> BranchStack<'b> {
 
     /// The branches in recorded order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Branch> + Clone + use<'b> {
-        self.entries.as_chunks::<24>().0.iter().map(|e| Branch {
-            from: Avma(u64_at(e, 0).unwrap_or(0)),
-            to: Avma(u64_at(e, 8).unwrap_or(0)),
-            flags: u64_at(e, 16).unwrap_or(0),
+        let words = self.entries.as_chunks::<8>().0;
+        words.as_chunks::<3>().0.iter().map(|words| {
+            let [from, to, flags] = words.map(u64::from_le_bytes);
+            Branch {
+                from: Avma(from),
+                to: Avma(to),
+                flags,
+            }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What is counted of branches beside their rows.
 
-use crate::ids::IndexVec;
+use super::PcId;
+use crate::ids::{Idx as _, IndexVec};
 use crate::perfdata::{Branch, EventId};
 
 /// Branches of samples.
@@ -65,5 +66,28 @@ impl Branched {
     #[must_use]
     pub fn typed(&self) -> u64 {
         self.kinds.iter().skip(1).sum()
+    }
+}
+
+/// By the address of branches: how many were mispredicted, and how many there were of which that is known.
+#[derive(Debug, Default)]
+pub(super) struct Predictions(IndexVec<PcId, (u64, u64)>);
+
+impl Predictions {
+    /// Counts a branch.
+    pub(super) fn add(&mut self, place: PcId, is_predicted: bool) {
+        if self.0.len() <= place.index() {
+            self.0.resize(place.index() + 1, (0, 0));
+        }
+        let (missed, all) = &mut self.0[place];
+        *missed += u64::from(!is_predicted);
+        *all += 1;
+    }
+
+    /// Those of addresses that had some.
+    pub(super) fn finish(self) -> Vec<(PcId, u64, u64)> {
+        let all = self.0.iter_enumerated();
+        let all = all.map(|(place, (missed, all))| (place, *missed, *all));
+        all.filter(|(.., all)| *all > 0).collect()
     }
 }

@@ -113,6 +113,7 @@ pub enum Show {
 }
 
 /// Where a value comes from.
+#[derive(Clone, Copy)]
 enum Read {
     /// From what the index kept.
     Index(fn(&SampleAt<'_, '_>) -> Option<u64>),
@@ -608,6 +609,8 @@ impl Facets {
 #[derive(Default)]
 pub(crate) struct FacetsWriter {
     facets: Facets,
+    /// Where the values come from that are asked for: tables are not searched for each of a million branches.
+    reads: Vec<Read>,
     lists: SequenceIndex<FacetsId>,
     texts: ItemIndex<TextId>,
     /// The list at hand.
@@ -624,6 +627,7 @@ impl FacetsWriter {
         }
         Self {
             facets,
+            reads: Facet::asked(needs).map(|facet| facet.row().read).collect(),
             ..Self::default()
         }
     }
@@ -642,9 +646,9 @@ impl FacetsWriter {
         }
         let mut list = std::mem::take(&mut self.list);
         list.clear();
-        for facet in Facet::asked(needs) {
+        for place in 0..self.reads.len() {
             let number = |number: Option<u64>| number.map_or(Value::Nothing, Value::Number);
-            list.push(match facet.row().read {
+            list.push(match self.reads[place] {
                 Read::Index(read) => number(read(at)),
                 Read::Record(read) | Read::Named(read, _) => number(taken.and_then(read)),
                 Read::Place(read) => match taken.and_then(read) {

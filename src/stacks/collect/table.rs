@@ -14,7 +14,7 @@ use crate::session::{Label, SpaceId, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
-use super::branches::Branched;
+use super::branches::{Branched, Predictions};
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -29,8 +29,11 @@ pub(super) struct Addresses {
     /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
     kernel: FxHashMap<(u64, bool), PcId>,
     kernel_state: usize,
-    /// Ends of branches, of which there are many to a sample and few in all.
-    ends: FxHashMap<((SpaceId, usize), Avma), PcId>,
+    /// Ends of branches in the space at hand, of which there are many to a sample and few in all.
+    ends: FxHashMap<Avma, PcId>,
+    ends_of: Option<(SpaceId, usize)>,
+    /// Those in others.
+    other_ends: FxHashMap<(SpaceId, usize), FxHashMap<Avma, PcId>>,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -60,11 +63,17 @@ impl Addresses {
         let Some(lasting) = space.lasting() else {
             return self.found_end(space, at);
         };
-        if let Some(&known) = self.ends.get(&(lasting, at)) {
+        if self.ends_of != Some(lasting) {
+            let before = std::mem::take(&mut self.ends);
+            let before = self.ends_of.replace(lasting).map(|of| (of, before));
+            self.other_ends.extend(before);
+            self.ends = self.other_ends.remove(&lasting).unwrap_or_default();
+        }
+        if let Some(&known) = self.ends.get(&at) {
             return known;
         }
         let end = self.found_end(space, at);
-        self.ends.insert((lasting, at), end);
+        self.ends.insert(at, end);
         end
     }
 
@@ -193,7 +202,7 @@ pub(super) struct Table {
     /// The most entries that a call stack of the processor had.
     pub(super) most_branches: usize,
     pub(super) branches: Branched,
-    pub(super) predictions: FxHashMap<PcId, (u64, u64)>,
+    pub(super) predictions: Predictions,
     pub(super) most_entries: usize,
     pub(super) accesses: u64,
     pub(super) depths: Depths,
@@ -290,7 +299,7 @@ impl Table {
             unreadable: self.unreadable,
             most_branches: self.most_branches,
             branches: self.branches,
-            predictions: sorted(self.predictions),
+            predictions: self.predictions.finish(),
             most_entries: self.most_entries,
             accesses: self.accesses,
             depths: self.depths,
@@ -299,14 +308,6 @@ impl Table {
             gap: None,
         }
     }
-}
-
-/// In the order of the addresses.
-fn sorted(predictions: FxHashMap<PcId, (u64, u64)>) -> Vec<(PcId, u64, u64)> {
-    let all = predictions.into_iter();
-    let mut all: Vec<_> = all.map(|(pc, (missed, all))| (pc, missed, all)).collect();
-    all.sort_unstable();
-    all
 }
 
 /// Where a row belongs.

@@ -351,14 +351,14 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Notes where branches before a sample were mispredicted.
     fn predictions(&mut self, head: &SampleRef, sample: &Sample<'_>) {
         let space = SpaceAt::of(self.shared.session, head, self.cache);
-        for branch in sample.branch_stack.iter().flat_map(BranchStack::iter) {
-            let Some(is_predicted) = branch.is_predicted().filter(|_| !branch.is_empty()) else {
-                continue;
-            };
-            let place = self.table.addresses.branch_end(&space, branch.from);
-            let (missed, all) = self.table.predictions.entry(place).or_default();
-            *missed += u64::from(!is_predicted);
-            *all += 1;
+        let Some(stack) = sample.branch_stack else {
+            return;
+        };
+        for branch in stack.iter() {
+            if let Some(is_predicted) = branch.is_predicted().filter(|_| !branch.is_empty()) {
+                let place = self.table.addresses.branch_end(&space, branch.from);
+                self.table.predictions.add(place, is_predicted);
+            }
         }
     }
 
