@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Parser;
-use pjit::ask::{Request, Script};
+use pjit::ask::{Report, Request, Script};
 use pjit::cli::input::Environment;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
@@ -103,18 +103,66 @@ pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> Stri
     String::from_utf8(text).expect("names are text")
 }
 
-/// `pjit script` of a recording, with all its columns.
+/// `pjit script` of a recording, with all its columns. Those that not all samples have are refused, so that there are several
+/// requests.
 pub fn run_script(recording: &[u8]) {
-    static REQUEST: OnceLock<Request<Script>> = OnceLock::new();
+    const FIELDS: [&str; 4] = [
+        "+srcline,+cpu",
+        "+srcline",
+        "tid,ip,sym,symoff,dso,addr,data_src,weight,brstacksym",
+        "ip,dso,brstackoff",
+    ];
+    static REQUESTS: OnceLock<Vec<Request<Script>>> = OnceLock::new();
     write("perf.data", recording);
-    let request = REQUEST.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
-        Command::Script(arguments) => arguments
-            .request(&Environment::default())
-            .expect("these fields go together"),
-        _ => unreachable!("it says script"),
+    let requests = REQUESTS.get_or_init(|| {
+        let request = |fields: &&str| match parsed("script", &["-F", fields]) {
+            Command::Script(arguments) => arguments
+                .request(&Environment::default())
+                .expect("these fields go together"),
+            _ => unreachable!("it says script"),
+        };
+        FIELDS.iter().map(request).collect()
     });
-    if let Ok(samples) = request.ask(&Diagnostics::new()) {
-        samples.write(&mut io::sink()).expect("a sink takes everything");
+    for request in requests {
+        if let Ok(samples) = request.ask(&Diagnostics::new()) {
+            samples.write(&mut io::sink()).expect("a sink takes everything");
+        }
+    }
+}
+
+/// `pjit report` of a recording's branches and accesses to memory, with all keys of them.
+pub fn run_report(recording: &[u8]) {
+    const ROWS: [&[&str]; 4] = [
+        &["-b"],
+        &[
+            "-b",
+            "-s",
+            "dso_to,symbol_from,addr_from,addr_to,srcline_from,srcline_to,mispredict,in_tx,abort,weight,dso,sym",
+            "-S",
+            "main,0x400000",
+        ],
+        &["--mem-mode"],
+        &["--mem-mode", "-s", "dcacheline,weight,ins_lat,p_stage_cyc,local_p_stage_cyc,srcline", "-v"],
+    ];
+    static REQUESTS: OnceLock<Vec<Request<Report>>> = OnceLock::new();
+    write("perf.data", recording);
+    let requests = REQUESTS.get_or_init(|| {
+        let request = |rows: &&[&str]| match parsed("report", rows) {
+            Command::Report(arguments) => {
+                let command = arguments.resolve(&Environment::default());
+                command.expect("these keys go together").request
+            }
+            _ => unreachable!("it says report"),
+        };
+        ROWS.iter().map(request).collect()
+    });
+    for request in requests {
+        let Ok(reported) = request.ask(&Diagnostics::new()) else {
+            continue;
+        };
+        if let Ok(report) = reported.build() {
+            stdio::write(&report, &mut io::sink()).expect("a sink takes everything");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadError};
 use crate::needs::Needs;
 use crate::profile::{Facet, Profile};
-use crate::report::options::ReportOptions;
+use crate::report::options::{ReportOptions, RowsOf};
 use crate::report::{self, ReportError};
 
 /// Tables and call graphs.
@@ -51,10 +51,52 @@ impl Question for Report {
             }
             error => error.into(),
         })?;
-        require_samples(&profile)?;
+        require_rows(&profile, &request.view.options, diag)?;
         filter(&mut profile, &request.filters, &request.own)?;
         options.settle(&profile);
         Ok(Reported { profile, options })
+    }
+}
+
+/// What rows are to be of has to be there.
+fn require_rows(
+    profile: &Profile,
+    options: &ReportOptions,
+    diag: &Diagnostics,
+) -> Result<(), AskError> {
+    let recording = &profile.recording;
+    let path = &recording.path;
+    if profile.branches.is_none() {
+        require_samples(profile)?;
+    }
+    match options.rows.of {
+        RowsOf::Branches if profile.branches.is_none() => Err(AskError::Absent(format!(
+            "{path}: -b needs branch stacks, and this recording has none: was it made without -b?"
+        ))),
+        RowsOf::Accesses => match profile.accesses {
+            Some(1..) => Ok(()),
+            Some(0) => Err(AskError::Absent(format!(
+                "{path}: no memory data: the sampled event does not record it"
+            ))),
+            None => Err(AskError::Absent(format!(
+                "{path}: --mem-mode needs memory data, and this recording has none: was it made without perf mem record?"
+            ))),
+        },
+        _ => match &profile.branches {
+            Some(branches) if profile.entries.is_empty() => {
+                let empty = branches.empty;
+                Err(AskError::Absent(format!(
+                    "{path}: no branches in the samples ({empty} empty entries)"
+                )))
+            }
+            None if recording.has_branches && options.rows.of == RowsOf::AsRecorded => {
+                diag.note(format!(
+                    "{path}: branch stacks were recorded, too: -b shows branches"
+                ));
+                Ok(())
+            }
+            _ => Ok(()),
+        },
     }
 }
 
@@ -74,11 +116,12 @@ mod tests {
     use crate::load::{LoadOptions, Source};
     use crate::output::stdio;
     use crate::perfdata::testing::{
-        CGROUP, CODE_PAGE_SIZE, CPU, IP, RAW, SAMPLE_ID_ALL, TID, TIME, TestEvent, TestRecording,
-        TestSample,
+        ADDR, BRANCH_STACK, CGROUP, CODE_PAGE_SIZE, CPU, DATA_SRC, IP, RAW, SAMPLE_ID_ALL, TID,
+        TIME, TestEvent, TestRecording, TestSample, WEIGHT_STRUCT,
     };
+    use crate::profile::{Of, Show};
     use crate::report::keys::SortSpec;
-    use crate::report::options::{ColumnOptions, LayoutOptions};
+    use crate::report::options::{ColumnOptions, LayoutOptions, RowOptions};
 
     /// A tracepoint with one number.
     fn tracing() -> Vec<u8> {
@@ -112,7 +155,17 @@ mod tests {
         let mut recording = TestRecording::new(vec![TestEvent {
             type_: 2,
             config: 7,
-            sample_type: IP | TID | TIME | CPU | RAW | CGROUP | CODE_PAGE_SIZE,
+            sample_type: IP
+                | TID
+                | TIME
+                | ADDR
+                | CPU
+                | RAW
+                | BRANCH_STACK
+                | WEIGHT_STRUCT
+                | DATA_SRC
+                | CGROUP
+                | CODE_PAGE_SIZE,
             // `context_switch`
             flags: SAMPLE_ID_ALL | 1 << 26,
             ..TestEvent::default()
@@ -137,6 +190,11 @@ mod tests {
             cgroup: 9,
             code_page_size: 2 << 20,
             raw: vec![7, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0],
+            // In a transaction, which it ended, and not predicted; 7 cycles.
+            branches: vec![[0x1000, 0x2000, 1 | 4 | 8 | 7 << 4]],
+            weight: 2 << 48 | 3 << 32 | 9,
+            // A load that hit L1 and its translation there, with None of others' caches asked, atomic, and blocked by data.
+            data_src: 2 | 10 << 5 | 2 << 19 | 2 << 24 | 10 << 26 | 2 << 40,
             ..TestSample::default()
         }
     }
@@ -147,7 +205,16 @@ mod tests {
         let path = dir.path().join("perf.data");
         std::fs::write(&path, recording.file()).expect("written");
         let sort = SortSpec::parse(key, SortSpec::default_keys()).expect("a key");
+        let facet = Facet::ALL.into_iter().find(|facet| facet.row().name == key);
         let options = ReportOptions {
+            rows: RowOptions {
+                of: match facet.and_then(Facet::of) {
+                    Some(Of::Branch) => RowsOf::Branches,
+                    Some(Of::Access) => RowsOf::Accesses,
+                    None => RowsOf::Samples,
+                },
+                ..RowOptions::default()
+            },
             columns: ColumnOptions {
                 sort: Some(sort),
                 ..ColumnOptions::default()
@@ -164,7 +231,8 @@ mod tests {
             raw_trace: false,
         };
         let request = Request::of(LoadOptions::of(Source::File(path)), view);
-        let reported = request.ask(&Diagnostics::new()).expect("it has a sample");
+        let reported = request.ask(&Diagnostics::new());
+        let reported = reported.map_err(|error| error.to_string())?;
         let report = reported.build().map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         stdio::write(&report, &mut out).expect("writing to memory");
@@ -181,13 +249,32 @@ mod tests {
             Facet::Cgroup => ("/system.slice", "N/A"),
             Facet::Payload => ("a=5", "N/A"),
             Facet::CodePageSize => ("2M", "N/A"),
+            Facet::Cost => ("9", "0"),
+            Facet::InstructionLatency => ("3", "0"),
+            Facet::StageCycles => ("2", "0"),
+            Facet::Level => ("L1 hit", ""),
+            Facet::Snoop => ("None", ""),
+            Facet::Translation => ("L1 hit", ""),
+            Facet::Locked => ("Yes", ""),
+            Facet::Blocked => ("Data", ""),
+            Facet::Mispredict => ("Y", ""),
+            Facet::InTransaction => ("T", ""),
+            Facet::Abort => ("A", ""),
+            Facet::Cycles => ("7", ""),
+            Facet::Data | Facet::DataSource | Facet::Source => unreachable!("they have no key"),
         }
+    }
+
+    /// Those with a column of their own.
+    fn columns() -> impl Iterator<Item = Facet> {
+        let is_column = |facet: &Facet| !matches!(facet.row().show, Show::Hidden);
+        Facet::ALL.into_iter().filter(is_column)
     }
 
     #[test]
     fn each_facet_fills_its_column() {
         let recording = full();
-        for facet in Facet::ALL {
+        for facet in columns() {
             let (value, _) = expected(facet);
             let name = facet.row().name;
             assert_eq!(column(&recording, name), Ok(value.to_owned()), "{name}");
@@ -197,12 +284,12 @@ mod tests {
     #[test]
     fn a_recording_without_the_fact_says_so() {
         let recording = plain();
-        for facet in Facet::ALL {
+        for facet in columns() {
             let (_, value) = expected(facet);
             let name = facet.row().name;
             match column(&recording, name) {
                 Ok(got) => assert_eq!(got, value, "{name}"),
-                Err(said) => assert!(value.is_empty() && said.contains("record with"), "{said}"),
+                Err(said) => assert!(value.is_empty() && said.contains("record"), "{said}"),
             }
         }
     }

@@ -34,10 +34,10 @@ impl Question for Script {
         let (profile, _) = request.profile(diag)?;
         tell_lost(&profile, diag);
         let options = request.view.options.clone();
-        let without = options.event_without_cpu(&profile);
-        require(without.is_none(), || {
-            let event = without.unwrap_or_default();
-            format!("-F cpu: the event {event} was recorded without CPU numbers")
+        let lacking = options.lacking(&profile);
+        require(lacking.is_none(), || {
+            let (column, event, what) = lacking.unwrap_or_default();
+            format!("-F {column}: the event {event} was recorded without {what}")
         })?;
         Ok(Scripted { profile, options })
     }

@@ -65,6 +65,7 @@ impl Question for Summary {
         let by_cgroup = self.by == Some(summary::By::Cgroup);
         questions::NEEDS
             | Needs::OPTIMISED
+            | Needs::PREDICTIONS
             | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
             | over_time::NEEDS.only_if(self.over_time)

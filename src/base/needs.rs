@@ -64,6 +64,17 @@ bitflags::bitflags! {
         /// Functions of scripts have the names and places of the originals, where source maps tell them: for views that people read.
         const ORIGINALS = 1 << 25;
 
+        /// A row for each branch that samples have, in place of the samples.
+        const BRANCHES = 1 << 25;
+        /// The same if perf's report shows branches of such a recording by default.
+        const BRANCHES_AS_RECORDED = 1 << 26;
+        /// The branches of each sample.
+        const BRANCH_LISTS = 1 << 27;
+        /// Samples weigh what their access to memory cost.
+        const ACCESSES = 1 << 28;
+        /// Where branches before samples were mispredicted.
+        const PREDICTIONS = 1 << 29;
+
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
     }

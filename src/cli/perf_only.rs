@@ -31,28 +31,28 @@ const fn valued(long: &'static str, instead: &'static str) -> PerfOnly {
     }
 }
 
-const NO_BRANCHES: &str = "it reads no branch records";
 const NO_TRACES: &str = "it decodes no hardware traces";
 
 const OPTIONS: &[PerfOnly] = &[
     PerfOnly {
-        short: Some('b'),
-        ..flag("branch-stack", NO_BRANCHES)
-    },
-    PerfOnly {
         short: Some('D'),
         ..flag("dump-raw-trace", "perf report -D shows raw records")
     },
-    flag("branch-history", NO_BRANCHES),
+    flag(
+        "branch-history",
+        "pjit script -F brstacksym shows the branches of each sample",
+    ),
     flag("disable-order", "it always orders records by time"),
     valued("itrace", NO_TRACES),
-    flag("mem-mode", "it reports no memory accesses"),
     flag("show-on-off-events", ""),
     flag("show-ref-call-graph", ""),
     flag("stitch-lbr", ""),
     valued("switch-off", ""),
     valued("switch-on", ""),
-    flag("total-cycles", NO_BRANCHES),
+    flag(
+        "total-cycles",
+        "pjit report -s symbol_to,cycles shows cycles of branches",
+    ),
     flag("data-type", ""),
 ];
 

@@ -194,6 +194,13 @@ fn listed(words: &[String]) -> String {
 
 fn unknown_option(program: &str, verb: Option<&str>, option: &str) -> Refusal {
     let text = format!("{program} has no option {option}");
+    // Rows that are no samples are the report's alone.
+    if matches!(
+        option,
+        "-b" | "--branch-stack" | "--no-branch-stack" | "--mem-mode"
+    ) {
+        return Refusal::with(text, format!("pjit report {option}"));
+    }
     let command = verb.and_then(help::sorted);
     let longs: Vec<String> = command
         .iter()

@@ -25,7 +25,7 @@ use crate::output::stdio;
 use crate::output::text::harmless;
 use crate::profile::{Facet, SampleFilter};
 use crate::report::keys::{FieldSpec, Key, SortSpec};
-use crate::report::options::{Grouping, Latency, ReportOptions};
+use crate::report::options::{Grouping, Latency, ReportOptions, RowsOf};
 use crate::session::listing::Listing;
 use crate::time_spec::{parse_cpus, parse_quantum};
 use crate::weigh::Spec;
@@ -130,6 +130,18 @@ struct RowArgs {
     /// Count only the function that was running
     #[arg(long = "no-children", overrides_with = "children")]
     no_children: bool,
+
+    /// Show branches (default for perf record -b)
+    #[arg(short = 'b', long = "branch-stack", overrides_with = "no_branch_stack")]
+    branch_stack: bool,
+
+    /// Show samples, also of perf record -b
+    #[arg(long = "no-branch-stack", overrides_with = "branch_stack")]
+    no_branch_stack: bool,
+
+    /// Weigh samples by what their memory access cost (perf mem record)
+    #[arg(long = "mem-mode")]
+    mem_mode: bool,
 
     /// Percentages of the filtered samples, or of all
     #[arg(long = "percentage", value_name = "KIND", value_enum)]
@@ -405,10 +417,6 @@ struct AnnotationArgs {
     #[arg(long = "percent-type", hide = true)]
     percent_type: Option<String>,
 
-    /// What is shown anyway: samples, not branches.
-    #[arg(long = "no-branch-stack", hide = true)]
-    no_branch_stack: bool,
-
     #[arg(long = "prefix", hide = true)]
     prefix: Option<String>,
 
@@ -514,6 +522,13 @@ impl ReportArgs {
         if load.weight.spec != Spec::Period {
             keeps_periods(&view)?;
         }
+        let filters = self.stacks.filters(SampleFilter::default())?;
+        let others = [
+            (load.weight.spec != Spec::Period, "--weight"),
+            (!filters.is_empty(), "filters such as --focus"),
+            (view.columns.latency != Latency::Off, "--latency"),
+        ];
+        view.rows.of = self.compatible(view.rows.of, &others)?;
         let sort = view.columns.sort.as_ref();
         if let Some(word) = sort.and_then(|sort| sort.named.first())
             && !load.weight.spec.keeps_events()
@@ -528,7 +543,6 @@ impl ReportArgs {
             tids: self.filters.tasks.tids.clone(),
             ..self.filters.samples.apply(&mut load)?
         };
-        let filters = self.stacks.filters(SampleFilter::default())?;
         if view.columns.latency != Latency::Off && !filters.is_empty() {
             return Err("--latency and filters such as --focus exclude each other".to_owned());
         }
@@ -550,12 +564,29 @@ impl ReportArgs {
         })
     }
 
+    /// What looks at periods or chains of samples needs samples.
+    fn compatible(&self, of: RowsOf, others: &[(bool, &str)]) -> Result<RowsOf, String> {
+        let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) else {
+            return Ok(of);
+        };
+        match of {
+            RowsOf::AsRecorded | RowsOf::Samples => Ok(RowsOf::Samples),
+            RowsOf::Branches => Err(format!("-b and {other} exclude each other")),
+            RowsOf::Accesses => Err(format!("--mem-mode and {other} exclude each other")),
+        }
+    }
+
     fn apply(&self, view: &mut ReportOptions) -> Result<(), String> {
         let (rows, chains, layout) = (&self.rows, &self.chains, &self.layout);
         view.chains.requires_chains = self.call_graph.apply(view);
+        view.rows.of = self.rows_of()?;
+        let default = view.rows.of.default_keys();
+        if let Some(default) = default {
+            view.columns.default_sort = SortSpec::parse(default, "").ok();
+        }
         if let Some(keys) = &rows.sort {
             view.columns.sort = Some(
-                SortSpec::parse(keys, SortSpec::default_keys())
+                SortSpec::parse(keys, default.unwrap_or(SortSpec::default_keys()))
                     .map_err(|error| error.to_string())?,
             );
         }
@@ -572,6 +603,8 @@ impl ReportArgs {
         if rows.children || rows.no_children {
             view.rows.children = rows.children;
         }
+        // Callers are not credited with what accesses cost.
+        view.rows.children &= view.rows.of != RowsOf::Accesses;
         view.rows.relative = matches!(rows.percentage, Some(Percentage::Relative));
         view.rows.hierarchy = rows.hierarchy;
         if rows.group {
@@ -604,6 +637,17 @@ impl ReportArgs {
         view.layout.header = self.other.header;
         self.apply_filters(view);
         Ok(())
+    }
+
+    fn rows_of(&self) -> Result<RowsOf, String> {
+        let rows = &self.rows;
+        match (rows.branch_stack, rows.mem_mode) {
+            (true, true) => Err("--mem-mode and -b exclude each other".to_owned()),
+            (true, false) => Ok(RowsOf::Branches),
+            (false, true) => Ok(RowsOf::Accesses),
+            (false, false) if rows.no_branch_stack => Ok(RowsOf::Samples),
+            (false, false) => Ok(RowsOf::AsRecorded),
+        }
     }
 
     fn apply_filters(&self, view: &mut ReportOptions) {
@@ -872,9 +916,9 @@ mod tests {
 
     #[test]
     fn options_of_perf_alone_are_named() {
-        let error = resolve("--branch-stack").expect_err("perf only");
-        assert!(error.contains("pjit has no --branch-stack"), "{error}");
-        assert!(resolve("-b").is_err() && resolve("--switch-on x").is_err());
+        let error = resolve("--branch-history").expect_err("perf only");
+        assert!(error.contains("pjit has no --branch-history"), "{error}");
+        assert!(resolve("--total-cycles").is_err() && resolve("--switch-on x").is_err());
         assert_eq!(
             resolve("--tui --objdump /bin/objdump -M intel --samples 3")
                 .expect("accepted")
@@ -913,7 +957,44 @@ mod tests {
             Some("\\t")
         );
         assert!(
-            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s dso_from").is_err()
+            resolve("-t .").is_err()
+                && resolve("-C x").is_err()
+                && resolve("-s phys_daddr").is_err()
+        );
+    }
+
+    #[test]
+    fn rows_are_samples_branches_or_accesses() {
+        let of = |words: &str| resolve(words).map(|command| command.request.view.options.rows.of);
+        assert_eq!(of(""), Ok(RowsOf::AsRecorded));
+        assert_eq!(of("-b"), Ok(RowsOf::Branches));
+        assert_eq!(of("-b --no-branch-stack"), Ok(RowsOf::Samples));
+        assert_eq!(of("--no-branch-stack --branch-stack"), Ok(RowsOf::Branches));
+        assert_eq!(of("--mem-mode --no-branch-stack"), Ok(RowsOf::Accesses));
+        // Where chains or periods of samples are looked at, these are shown.
+        for other in ["--focus x", "--weight samples", "--latency"] {
+            assert_eq!(of(other), Ok(RowsOf::Samples), "{other}");
+            for rows in ["-b", "--mem-mode"] {
+                let error = of(&format!("{rows} {other}")).expect_err("no samples");
+                assert!(error.contains("exclude each other"), "{error}");
+            }
+        }
+        assert!(of("-b --mem-mode").is_err());
+    }
+
+    #[test]
+    fn what_branches_are_asked_for_is_in_no_other_view() {
+        let needs = |words: &str| {
+            let request = resolve(words).expect("valid").request;
+            request.view.needs()
+        };
+        let of_branches = Needs::BRANCHES | Needs::BRANCHES_AS_RECORDED | Facet::of_branches();
+        assert!(!needs("--no-branch-stack").intersects(of_branches));
+        assert!(!needs("--mem-mode").intersects(of_branches));
+        assert!(needs("").contains(Needs::BRANCHES_AS_RECORDED | Facet::Cycles.needs()));
+        assert!(needs("-b -s mispredict").contains(Facet::Mispredict.needs()));
+        assert!(
+            !needs("-b -s mispredict").intersects(Facet::Source.needs() | Facet::Cycles.needs())
         );
     }
 }

@@ -125,10 +125,11 @@ impl ScriptArgs {
             fields,
             is_default,
             names_period,
+            named,
         } = self.fields.clone().unwrap_or_default();
         check(&fields)?;
         let options = ScriptOptions {
-            requires_cpu: !is_default && fields.contains(&Field::Cpu),
+            required: named,
             fields,
             is_default,
             all_periods: names_period,
@@ -173,6 +174,8 @@ struct Fields {
     is_default: bool,
     /// `period` was asked for by name.
     names_period: bool,
+    /// What was asked for by name.
+    named: BTreeSet<Field>,
 }
 
 impl Default for Fields {
@@ -181,6 +184,7 @@ impl Default for Fields {
             fields: Field::DEFAULT.into_iter().collect(),
             is_default: true,
             names_period: false,
+            named: BTreeSet::new(),
         }
     }
 }
@@ -193,27 +197,26 @@ fn parse_fields(list: &str) -> Result<Fields, String> {
     } else {
         BTreeSet::new()
     };
-    let mut names_period = false;
+    let (mut names_period, mut named) = (false, BTreeSet::new());
     for word in list.split(',') {
         let name = word.trim_start_matches(['+', '-']);
         let Some(&(_, field)) = Field::NAMES.iter().find(|(known, _)| *known == name) else {
-            let names: Vec<&str> = Field::NAMES.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
-                "has no column '{name}': one of {}",
-                names.join(", ")
-            ));
+            return Err(format!("has no column '{name}'\nhint: pjit help fields"));
         };
         names_period |= field == Field::Period && !word.starts_with('-');
         if word.starts_with('-') {
             fields.remove(&field);
+            named.remove(&field);
         } else {
             fields.insert(field);
+            named.insert(field);
         }
     }
     Ok(Fields {
         fields,
         is_default,
         names_period,
+        named,
     })
 }
 

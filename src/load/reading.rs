@@ -19,7 +19,7 @@ use crate::input::{Store, Window};
 use crate::needs::Needs;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
-use crate::profile::{self, Built, EventSummary, Facet, Material, Profile, Wait};
+use crate::profile::{self, Branched, Built, EventSummary, Facet, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
@@ -186,7 +186,22 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
             && weight.spec.keeps_events()
             && recording.events.iter().all(is_tracepoint);
     needs.set(asked, has_payloads);
-    needs
+    settled_rows(needs, recording, weight.spec.is_default())
+}
+
+/// What rows are: branches have no chains, and what nobody recorded is not asked for.
+fn settled_rows(needs: Needs, recording: &Recording<'_>, weighs_periods: bool) -> Needs {
+    let shows = recording.shows_branches() && weighs_periods;
+    let are_branches = needs.contains(Needs::BRANCHES) && recording.has_branch_stacks()
+        || needs.contains(Needs::BRANCHES_AS_RECORDED) && shows;
+    let are_accesses = needs.contains(Needs::ACCESSES) && recording.has_data_sources();
+    let rows = Needs::BRANCHES.only_if(are_branches) | Needs::ACCESSES.only_if(are_accesses);
+    let needs = (needs - Needs::BRANCHES - Needs::ACCESSES) | rows;
+    if are_branches {
+        needs - Needs::CHAINS - Needs::RETURNS - Needs::ROOTS
+    } else {
+        needs - Facet::of_branches()
+    }
 }
 
 /// Without CPU numbers no sample is of a chosen CPU.
@@ -499,6 +514,8 @@ impl<'a> Reading<'_, 'a> {
             maps: &maps,
         };
         let ends = stack_ends(&collected);
+        let branches = std::mem::take(&mut collected.branches);
+        let accesses = collected.accesses;
         let material = match &look {
             Some(_) => Material::Lent(&collected),
             None => Material::Spent(&mut collected),
@@ -530,6 +547,11 @@ impl<'a> Reading<'_, 'a> {
         profile.quality.stack_ends = ends;
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
+        if needs.contains(Needs::BRANCHES) {
+            profile.quality.weights.extend(words_of_branches(&branches));
+            profile.branches = Some(branches);
+        }
+        profile.accesses = needs.contains(Needs::ACCESSES).then_some(accesses);
         let stages = Stages {
             recording,
             session,
@@ -546,6 +568,15 @@ impl<'a> Reading<'_, 'a> {
         let seen = seen.unwrap_or_default();
         (profile, seen)
     }
+}
+
+/// What the line about quality says where rows are branches.
+fn words_of_branches(branches: &Branched) -> Vec<String> {
+    let mut words = vec!["branches, not time; --no-branch-stack shows samples".to_owned()];
+    if branches.empty > 0 {
+        words.push(format!("{} empty branch entries left out", branches.empty));
+    }
+    words
 }
 
 /// The events as they are weighed: a sample that weighs one is no nanosecond.

@@ -9,8 +9,8 @@ use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
-    ByEnd, EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
-    ThreadId,
+    ByEnd, EventId, EventSummary, FrameId, Holds, Profile, Quality, RecordingSummary, Sampling,
+    StackEnd, ThreadId,
 };
 use crate::session::{Samples, Session};
 
@@ -42,8 +42,23 @@ pub(super) fn events_of(
                 hertz if event.attr.is_freq() => Sampling::PerSecond(hertz),
                 period => Sampling::Every(period),
             },
+            holds: holds(event),
         })
         .collect()
+}
+
+fn holds(event: &Event) -> Holds {
+    let attr = &event.attr;
+    let latency = attr.has(sample_type::WEIGHT_STRUCT);
+    Holds {
+        cpu: attr.has(sample_type::CPU),
+        address: attr.has(sample_type::ADDR),
+        data_source: attr.has(sample_type::DATA_SRC),
+        cost: latency || attr.has(sample_type::WEIGHT),
+        instruction_latency: latency,
+        branches: attr.has(sample_type::BRANCH_STACK),
+        is_raw: attr.is_raw(),
+    }
 }
 
 /// Whether each time that the event happened is a sample.
@@ -127,6 +142,7 @@ pub(super) fn summarise(
             .any(|event| event.attr.is_context_switch()),
         holds_totals: session.stats.holds_counts(),
         trace: session.stats.trace,
+        has_branches: recording.has_branches(),
     };
 }
 

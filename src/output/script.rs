@@ -9,7 +9,9 @@ use std::io::{self, Write};
 
 use crate::address::Avma;
 use crate::needs::Needs;
-use crate::profile::{EventSummary, Facet, Frame, Profile, Sample};
+use crate::profile::{
+    Branch, DataSource, EventSummary, Facet, Frame, FrameId, Holds, Profile, Sample,
+};
 
 use super::text::{harmless, harmless_payload};
 
@@ -42,11 +44,25 @@ pub enum Field {
     Period,
     /// Source line.
     Srcline,
+    /// Address of the data.
+    Addr,
+    /// Where the data came from.
+    DataSrc,
+    /// What the access cost.
+    Weight,
+    /// What the instruction waited.
+    InsLat,
+    /// Branches by address.
+    Brstack,
+    /// The same by symbol.
+    Brstacksym,
+    /// The same by address in the file.
+    Brstackoff,
 }
 
 impl Field {
     /// Every field by its name on the command line.
-    pub const NAMES: [(&'static str, Self); 13] = [
+    pub const NAMES: [(&'static str, Self); 20] = [
         ("comm", Self::Comm),
         ("pid", Self::Pid),
         ("tid", Self::Tid),
@@ -60,10 +76,18 @@ impl Field {
         ("dso", Self::Dso),
         ("period", Self::Period),
         ("srcline", Self::Srcline),
+        ("addr", Self::Addr),
+        ("data_src", Self::DataSrc),
+        ("weight", Self::Weight),
+        ("ins_lat", Self::InsLat),
+        ("brstack", Self::Brstack),
+        ("brstacksym", Self::Brstacksym),
+        ("brstackoff", Self::Brstackoff),
     ];
 
-    /// What perf prints by default: the payload only for tracepoints, the period only for others.
-    pub const DEFAULT: [Self; 11] = [
+    /// What perf prints by default: the payload only for tracepoints, the period only for others, accesses only for events of
+    /// the processor's own numbers.
+    pub const DEFAULT: [Self; 15] = [
         Self::Comm,
         Self::Tid,
         Self::Cpu,
@@ -75,7 +99,29 @@ impl Field {
         Self::Symoff,
         Self::Dso,
         Self::Period,
+        Self::Addr,
+        Self::DataSrc,
+        Self::Weight,
+        Self::InsLat,
     ];
+
+    /// Those of branches; perf prints no more than the first.
+    const BRANCHES: [Self; 3] = [Self::Brstack, Self::Brstacksym, Self::Brstackoff];
+
+    /// What has to be recorded for it, and how to say that it was not.
+    fn held(self, holds: Holds) -> Option<(bool, &'static str)> {
+        Some(match self {
+            Self::Cpu => (holds.cpu, "CPU numbers"),
+            Self::Addr => (holds.address, "addresses of data (perf record -d)"),
+            Self::DataSrc => (holds.data_source, "sources of data (perf mem record)"),
+            Self::Weight => (holds.cost, "weights (perf record -W)"),
+            Self::InsLat => (holds.instruction_latency, "latencies of instructions"),
+            Self::Brstack | Self::Brstacksym | Self::Brstackoff => {
+                (holds.branches, "branch stacks (perf record -b)")
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// How to print samples.
@@ -97,8 +143,8 @@ pub struct ScriptOptions {
     pub full_source_path: bool,
     /// The header block comes before the samples.
     pub header: bool,
-    /// CPUs were asked for by name, so an event without them is an error.
-    pub requires_cpu: bool,
+    /// Columns that were asked for by name: an event without what they show is an error.
+    pub required: BTreeSet<Field>,
 }
 
 impl ScriptOptions {
@@ -107,7 +153,8 @@ impl ScriptOptions {
     pub fn needs(&self) -> Needs {
         let has_chains = self.chains && self.fields.contains(&Field::Ip);
         let has_lines = self.fields.contains(&Field::Srcline);
-        let has_payloads = self.fields.contains(&Field::Trace);
+        let has = |field: &Field| self.fields.contains(field);
+        let has_payloads = has(&Field::Trace);
         Needs::SAMPLES
             | Needs::ADDRESSES
             | Needs::INLINED
@@ -115,14 +162,31 @@ impl ScriptOptions {
             | (Needs::STACKS | Needs::RETURNS).only_if(has_chains)
             | Needs::LINES.only_if(has_lines)
             | Facet::Payload.needs().only_if(has_payloads)
+            | Facet::DataSource.needs().only_if(has(&Field::DataSrc))
+            | Facet::Cost.needs().only_if(has(&Field::Weight))
+            | Facet::InstructionLatency
+                .needs()
+                .only_if(has(&Field::InsLat))
+            | Needs::BRANCH_LISTS.only_if(Field::BRANCHES.iter().any(has))
+            | Needs::KERNEL_RANGES.only_if(has(&Field::Brstackoff))
     }
 
-    /// An event whose samples lack the CPU that was asked for.
+    /// An event whose samples lack what was asked for by name: the column, the event and what it lacks.
     #[must_use]
-    pub fn event_without_cpu<'p>(&self, profile: &'p Profile) -> Option<&'p str> {
-        let without = profile.samples.iter().find(|sample| sample.cpu.is_none());
-        let sample = without.filter(|_| self.requires_cpu)?;
-        Some(&profile[sample.event].name)
+    pub fn lacking<'p>(
+        &self,
+        profile: &'p Profile,
+    ) -> Option<(&'static str, &'p str, &'static str)> {
+        let required = Field::NAMES
+            .iter()
+            .filter(|(_, field)| self.required.contains(field));
+        let events = profile.events.iter().filter(|event| event.samples > 0);
+        let mut pairs =
+            required.flat_map(|column| events.clone().map(move |event| (column, event)));
+        pairs.find_map(|((name, field), event)| match field.held(event.holds)? {
+            (false, what) => Some((*name, event.name.as_str(), what)),
+            (true, _) => None,
+        })
     }
 }
 
@@ -205,12 +269,15 @@ impl Printer<'_> {
         {
             write!(out, "{}", harmless_payload(text))?;
         }
+        self.access(sample, out)?;
         if !with_ip {
+            self.branches(sample, out)?;
             return writeln!(out);
         }
         if !chains {
             write!(out, " ")?;
             self.frame(&self.profile[sample.leaf], out)?;
+            self.branches(sample, out)?;
             return writeln!(out);
         }
         writeln!(out)?;
@@ -227,7 +294,95 @@ impl Printer<'_> {
             self.frame(frame, out)?;
             writeln!(out)?;
         }
+        self.branches(sample, out)?;
         writeln!(out)
+    }
+
+    /// What was read or written, and what that cost, as far as it was recorded.
+    fn access(&self, sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
+        let holds = self.profile[sample.event].holds;
+        let facets = &self.profile.facets;
+        let number = |facet| facets.number(sample.facets, facet).unwrap_or(0);
+        let shows = |field| {
+            let is_asked = self.options.required.contains(&field) || holds.is_raw;
+            self.has(field) && is_asked && field.held(holds).is_some_and(|(held, _)| held)
+        };
+        if shows(Field::Addr) {
+            write!(out, "{:>16x}", sample.address.unwrap_or(0))?;
+        }
+        if shows(Field::DataSrc) {
+            let source = DataSource(number(Facet::DataSource));
+            write!(out, " {:>16x} {:<70}", source.0, source.line())?;
+        }
+        if shows(Field::Weight) {
+            write!(out, "{:>16}", number(Facet::Cost))?;
+        }
+        if shows(Field::InsLat) {
+            write!(out, "{:>16}", number(Facet::InstructionLatency))?;
+        }
+        Ok(())
+    }
+
+    /// The branches before a sample, latest first, empty ones too.
+    fn branches(&self, sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
+        let Some(field) = Field::BRANCHES.into_iter().find(|field| self.has(*field)) else {
+            return Ok(());
+        };
+        for (from, to, branch) in self.profile.branches_of(sample.facets) {
+            let flag = |is: bool, letter: char| if is { letter } else { '-' };
+            write!(out, " ")?;
+            self.branch_end(field, from, out)?;
+            write!(out, "/")?;
+            self.branch_end(field, to, out)?;
+            let predicted = branch
+                .is_predicted()
+                .map_or('-', |is| if is { 'P' } else { 'M' });
+            write!(
+                out,
+                "/{predicted}/{}/{}/{}/{}/{} ",
+                flag(branch.in_transaction(), 'X'),
+                flag(branch.is_abort(), 'A'),
+                branch.cycles(),
+                Branch::kind_name(branch.kind()),
+                branch.speculation(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn branch_end(&self, field: Field, end: FrameId, out: &mut dyn Write) -> io::Result<()> {
+        let profile = self.profile;
+        let frame = &profile[end];
+        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+        match (field, symbol) {
+            (Field::Brstacksym, Some(symbol)) => {
+                let offset = frame.offset_in(symbol);
+                write!(out, "{}+{offset:#x}", harmless(&symbol.name))?;
+            }
+            (Field::Brstacksym, None) => write!(out, "[unknown]")?,
+            (Field::Brstackoff, _) => write!(out, "{:#x}", self.offset(frame))?,
+            _ => write!(out, "{:#x}", frame.address)?,
+        }
+        if !self.has(Field::Dso) {
+            return Ok(());
+        }
+        let object = frame
+            .object
+            .map(|object| profile[object].long_name.as_str());
+        write!(out, "({})", harmless(object.unwrap_or("[unknown]")))
+    }
+
+    /// The address in the file; of the kernel and its modules the distance from where they lie.
+    fn offset(&self, frame: &Frame) -> u64 {
+        let object = frame.object.map(|object| &self.profile[object]);
+        let ranges = object
+            .filter(|object| object.is_kernel)
+            .map(|object| &object.ranges);
+        let mut ranges = ranges.into_iter().flatten().map(|mapped| mapped.range);
+        let around = ranges.find(|range| range.contains(frame.address));
+        around.map_or(frame.object_address.0, |range| {
+            frame.address.since(range.start)
+        })
     }
 
     fn task(&self, sample: &Sample, chains: bool, out: &mut dyn Write) -> io::Result<()> {

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::stdio_hierarchy;
 use super::stdio_layout::Layout;
 use super::text::harmless;
-use crate::profile::{EventSummary, Profile, Quality, StackEnd};
+use crate::profile::{Branch, Branched, EventSummary, Profile, Quality, StackEnd};
 use crate::report::{Report, Table, percent};
 
 /// Writes the whole report.
@@ -26,10 +26,56 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         write_table(report, table, out)?;
     }
     if !report.options.layout.quiet {
+        write_closing(report, out)?;
         out.write_all(b"#\n# (Tip: pjit fold prints the same stacks for flame graphs)\n#\n")?;
     }
     if report.options.layout.show_threads {
         write_counters(report.profile, out)?;
+    }
+    Ok(())
+}
+
+/// What is said of rows that are no samples, below all tables.
+fn write_closing(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(branches) = &report.profile.branches {
+        // With a separator a program reads this, which would take them for rows.
+        let mark = report
+            .options
+            .layout
+            .separator
+            .as_ref()
+            .map_or("", |_| "# ");
+        write_kinds(branches, mark, out)?;
+    }
+    if report.profile.accesses.is_some() {
+        out.write_all(
+            b"#\n# Events such as mem-loads sample only what costs more than a threshold: shares are of cost, not of accesses\n",
+        )?;
+    }
+    Ok(())
+}
+
+/// Types of branches, where the processor tells (`util/branch.c:branch_type_stat_display`). Counted once for the whole recording,
+/// while perf counts those of one branch for each row.
+fn write_kinds(branches: &Branched, mark: &str, out: &mut dyn Write) -> io::Result<()> {
+    let typed = branches.typed();
+    if typed == 0 {
+        return Ok(());
+    }
+    let backward = branches.kinds[Branch::CONDITIONAL] - branches.forward;
+    let ways = [
+        ("COND_FWD", branches.forward),
+        ("COND_BWD", backward),
+        ("CROSS_4K", branches.left_small_page),
+        ("CROSS_2M", branches.left_large_page),
+    ];
+    let kinds = branches.kinds.iter().enumerate().skip(1);
+    let kinds = kinds.map(|(kind, count)| (Branch::kind_name(kind), *count));
+    out.write_all(b"#\n# Branch Statistics:\n#\n")?;
+    for (name, count) in ways.into_iter().chain(kinds) {
+        if count > 0 {
+            writeln!(out, "{mark}{name:>8}: {:5.1}%", percent(count, typed))?;
+        }
     }
     Ok(())
 }
@@ -152,9 +198,13 @@ impl Walked {
             let of = StackEnd::ALL.into_iter().filter(is);
             of.map(|end| ends[end]).fold(0, u64::wrapping_add)
         };
+        let recorded = sum(&|end| end.is_recorded());
+        let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
+        // Stacks of the kernel are whole however the others were made, and say nothing of these.
+        let is_of_kernel = recorded > 0 && walked == ends[StackEnd::KernelOnly];
         Self {
-            recorded: sum(&|end| end.is_recorded()),
-            walked: sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded()),
+            recorded,
+            walked: if is_of_kernel { 0 } else { walked },
             complete: sum(&|end| end.is_complete()),
         }
     }
@@ -292,6 +342,14 @@ fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
 /// What the table's periods add up to.
 fn write_total(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let event = &report.profile.events[table.events[0]];
+    if report.profile.accesses.is_some() {
+        let columns = &report.options.columns;
+        let sort = columns.sort.as_ref().or(columns.default_sort.as_ref());
+        let keys = sort.map_or("", |sort| sort.text());
+        writeln!(out, "# Total weight : {}", table.period)?;
+        writeln!(out, "# Sort order   : {}", harmless(keys))?;
+        return write_notes(event, out);
+    }
     let Some(counted) = event.counted else {
         writeln!(out, "# Event count (approx.): {}", table.period)?;
         for note in &report.rates.notes {

@@ -5,6 +5,7 @@
 use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
 use crate::ids::Idx;
 use crate::metrics::plain_name;
+use crate::profile::Predictions;
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
@@ -12,7 +13,7 @@ use crate::questions::payers::{Group, PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
 use crate::report::percent;
-use crate::runtimes::Ecosystem;
+use crate::runtimes::{CleanName, Ecosystem};
 use crate::unit::Unit;
 
 /// Longest name in a table.
@@ -318,6 +319,26 @@ impl Draft {
     }
 }
 
+/// How many branches were mispredicted, and where most of them are. What that costs no processor tells. Of few branches no
+/// share can be told.
+fn mispredicted(predictions: &Predictions) -> Option<String> {
+    const FEW: u64 = 1000;
+    let Predictions { missed, all, worst } = predictions;
+    if *all < FEW {
+        return None;
+    }
+    let share = percent(*missed, *all);
+    let mut line = format!("Mispredicted: {share:.1}% ({missed} of {all} branches)");
+    if let Some((name, missed, all)) = worst {
+        let name = CleanName::of(name, None).name;
+        line.push_str(&format!(
+            "; most in {}: {missed} of {all}",
+            cut(&name, NAME)
+        ));
+    }
+    Some(line)
+}
+
 struct PageMaker<'s> {
     summary: &'s Summary,
     options: &'s PageOptions,
@@ -336,6 +357,7 @@ impl PageMaker<'_> {
         };
         let mut lines = head.lines(self.options.lines);
         if self.options.by.is_none() && self.options.lines >= FEW {
+            lines.extend(mispredicted(&summary.facts.predictions));
             lines.extend(self.remarks());
         }
         self.comments(&lines)

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::FileOffset;
 use crate::collect::{AddressStacks, Collected, Facets, FacetsNumberer, PcId, Rows};
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx as _, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::jit::JitCodeId;
@@ -23,6 +23,7 @@ use super::names::JitNames;
 use super::numbering::{Met, Numbered, Numberer, equal_stacks};
 use super::optimised::optimised;
 use super::places::FramesOfPcs;
+use super::predictions;
 use super::table::Tabler;
 use super::{FrameId, Profile, Stacks, Thread, ThreadId};
 
@@ -205,26 +206,32 @@ pub fn build(
         rows,
         order,
         labels,
+        frames,
     } = numberer.rows();
     let mapped = if needs.contains(Needs::RANGES) {
         mapped::mappings(collected, session, samples)
     } else {
         Vec::new()
     };
+    profile.predictions = predictions::of(collected, &places, resolution);
     if needs.contains(Needs::OPTIMISED) {
         profile.optimised = optimised(session);
     }
     material.forget_stacks();
     let collected = material.get();
+    let frame_at = |pc: PcId| {
+        let frame = frames[places.leaf(pc)];
+        frame.map_or(u32::MAX, |frame| frame.index() as u32)
+    };
     let mut tabler = Tabler {
         collected,
         recorded: samples,
         numbers: &rows,
-        facets: FacetsNumberer::new(&collected.facets, session),
+        facets: FacetsNumberer::new(&collected.facets, session, &frame_at),
         profile: &mut profile,
     };
     match collected.kind {
-        Rows::Merged => tabler.entries(),
+        Rows::Merged | Rows::Branches => tabler.entries(),
         Rows::Samples => tabler.samples(events),
     }
     let facets = tabler.facets.finish();

@@ -141,11 +141,10 @@ impl<'a> SampleMatcher<'a> {
         }
     }
 
-    /// Whether a sample is not wanted.
+    /// Whether a sample is not wanted. `own`: its own frame, or both ends of a branch, of which one has to be wanted.
     #[must_use]
-    pub fn hides(&self, comm: CommId, thread: ThreadId, cpu: i32, leaf: FrameId) -> bool {
+    pub fn hides(&self, comm: CommId, thread: ThreadId, cpu: i32, own: &[FrameId]) -> bool {
         let thread = &self.profile[thread];
-        let frame = &self.profile[leaf];
         let is_out = |list: &Option<Vec<u32>>, id: u32| {
             list.as_ref().is_some_and(|list| !list.contains(&id))
         };
@@ -154,21 +153,18 @@ impl<'a> SampleMatcher<'a> {
             || self.comms.as_ref().is_some_and(|comms| !comms[comm])
             || is_out(&self.filter.pids, thread.pid)
             || is_out(&self.filter.tids, thread.tid)
-            || self
-                .objects
-                .as_ref()
-                .is_some_and(|objects| !frame.object.is_some_and(|object| objects[object]))
-            || self
-                .filter
-                .symbols
-                .as_ref()
-                .is_some_and(|list| !self.is_listed(list, frame))
-            || self.filter.resolved && frame.symbol.is_none()
-            || self
-                .filter
-                .symbol_part
-                .as_ref()
-                .is_some_and(|part| !self.has_part(part, frame))
+            || !own
+                .iter()
+                .any(|frame| self.is_wanted(&self.profile[*frame]))
+    }
+
+    fn is_wanted(&self, frame: &Frame) -> bool {
+        let filter = self.filter;
+        let is_of = |objects: &IndexVec<ObjectId, bool>| frame.object.is_some_and(|of| objects[of]);
+        self.objects.as_ref().is_none_or(is_of)
+            && (filter.symbols.as_ref()).is_none_or(|list| self.is_listed(list, frame))
+            && !(filter.resolved && frame.symbol.is_none())
+            && (filter.symbol_part.as_ref()).is_none_or(|part| self.has_part(part, frame))
     }
 
     fn has_part(&self, part: &str, frame: &Frame) -> bool {

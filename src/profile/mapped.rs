@@ -7,10 +7,10 @@
 use rustc_hash::FxHashSet;
 
 use crate::collect::{Collected, PcId};
-use crate::ids::{Idx, IndexVec, index_vec};
+use crate::ids::{IndexVec, index_vec};
 use crate::session::jit::ProcessId;
 use crate::session::maps::Mapping;
-use crate::session::{SampleId, Samples, Session, Target};
+use crate::session::{Samples, Session, Target};
 
 /// The mapping of each address in the process that met it first: each mapping once, by process and address.
 pub(super) fn mappings(
@@ -35,7 +35,7 @@ pub(super) fn mappings(
             let Target::Dso(dso) = collected.pcs[pc].target else {
                 continue;
             };
-            let sample = &samples.all[SampleId::from_usize(row.first as usize)];
+            let sample = &samples.all[collected.sample_of(row)];
             let space = session.space(sample.space);
             let Some(mapping) = space.maps.find(collected.pcs[pc].at) else {
                 continue;

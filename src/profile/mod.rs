@@ -7,7 +7,7 @@
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
 use crate::collect::Squares;
-use crate::ids::{IndexVec, Spare, numbers};
+use crate::ids::{Idx as _, IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::metrics::plain_name;
 use crate::run_state::RunState;
@@ -28,6 +28,7 @@ pub(crate) mod names;
 mod numbering;
 mod optimised;
 mod places;
+mod predictions;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -36,9 +37,11 @@ mod trim;
 pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
-pub use crate::collect::{Facet, Facets, FacetsId, Show, TextId};
+pub use predictions::Predictions;
+
+pub use crate::collect::{Branched, Facet, Facets, FacetsId, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Trace};
+pub use crate::perfdata::{Branch, CpuMode, DataSource, EventId, FieldKey, FieldValue, Trace};
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
 
@@ -120,6 +123,12 @@ pub struct Profile {
     pub waits: Vec<Wait>,
     /// Bytes of optimised code that V8 made for each package, the most first, if the view asked for it: run or not.
     pub optimised: Vec<(Whose, u64)>,
+    /// What was counted of branches, if rows are those and not samples.
+    pub branches: Option<Branched>,
+    /// How well branches before samples were predicted, if the view asked for it.
+    pub predictions: Predictions,
+    /// Samples that say where the data of their access came from, if periods are what accesses cost.
+    pub accesses: Option<u64>,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -129,6 +138,31 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The frame at an address that a facet is.
+    #[must_use]
+    pub fn frame_of(&self, facets: FacetsId, facet: Facet) -> Option<FrameId> {
+        let place = self.facets.place(facets, facet)?;
+        Some(FrameId::from_usize(usize::try_from(place).ok()?))
+    }
+
+    /// The branches of a sample, if they were asked for, latest first, with the frames of both ends.
+    pub fn branches_of(
+        &self,
+        facets: FacetsId,
+    ) -> impl Iterator<Item = (FrameId, FrameId, Branch)> + '_ {
+        let all = self.facets.branches(facets);
+        let frame = |place: u32| FrameId::from_usize(usize::try_from(place).unwrap_or(usize::MAX));
+        all.map(move |(from, to, flags)| {
+            let (from, to) = (frame(from), frame(to));
+            let branch = Branch {
+                from: self[from].address,
+                to: self[to].address,
+                flags,
+            };
+            (from, to, branch)
+        })
+    }
+
     /// Whether a frame is no function but stands where frames are missing.
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
@@ -177,6 +211,27 @@ pub struct EventSummary {
     pub notes: Vec<String>,
     /// How often it was to be sampled.
     pub sampling: Sampling,
+    /// What its samples hold besides.
+    pub holds: Holds,
+}
+
+/// What samples of an event hold.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Holds {
+    /// The processor.
+    pub cpu: bool,
+    /// The address of data.
+    pub address: bool,
+    /// Where the data came from.
+    pub data_source: bool,
+    /// What the access cost.
+    pub cost: bool,
+    /// What the instruction waited.
+    pub instruction_latency: bool,
+    /// Branches.
+    pub branches: bool,
+    /// It is an event of the processor's own numbers: perf shows what its accesses were without being asked.
+    pub is_raw: bool,
 }
 
 /// A thread; `comm` is its final one (perf's pid column and column widths use it).
@@ -659,6 +714,8 @@ pub struct RecordingSummary {
     pub holds_totals: bool,
     /// What the processor traced, if anything.
     pub trace: Option<Trace>,
+    /// Whether samples have branch stacks that are no call stacks.
+    pub has_branches: bool,
 }
 
 impl RecordingSummary {

@@ -158,6 +158,8 @@ pub(super) struct Numbered {
     /// See [`Numberer::order`].
     pub(super) order: IndexVec<FrameId, Met>,
     pub(super) labels: IndexVec<LabelId, (&'static str, FrameId)>,
+    /// See [`Numberer::frames`].
+    pub(super) frames: IndexVec<PlaceId, Option<FrameId>>,
 }
 
 impl Numberer<'_> {
@@ -165,12 +167,16 @@ impl Numberer<'_> {
         let rows = self.collected.rows.iter();
         let rows = rows.map(|row| {
             let leaf = self.frame(self.places.leaf(row.key.leaf), row.key.leaf);
+            for pc in self.collected.facets.places(row.key.facets) {
+                self.frame(self.places.leaf(pc), pc);
+            }
             (leaf, self.stack(row.key.stack))
         });
         Numbered {
             rows: rows.collect(),
             order: self.order,
             labels: self.labels,
+            frames: self.frames,
         }
     }
 

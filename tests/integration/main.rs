@@ -23,6 +23,7 @@ mod flames;
 mod gaps;
 mod gates;
 mod golden;
+mod hardware;
 mod heap;
 mod hostile;
 mod identity;

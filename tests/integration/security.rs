@@ -342,7 +342,8 @@ fn a_source_is_proven_to_be_one() {
         .chain(["/etc/passwd".to_owned(), "/usr/../etc/passwd".to_owned()])
         .collect();
     for name in &names {
-        case.dump("f", &[name]);
+        // One line alone would be that of the function.
+        case.dump("f", &[name, name]);
         case.assert_safe();
         let (shown, said) = case.said(&["annotate"]);
         assert!(

@@ -379,7 +379,8 @@ impl<'a> Opener<'_, 'a> {
         let own = ElfFile::parse(vdso::own(self.store)?, self.store).ok()?;
         let same_build = match (dso.build_id, own.build_id()) {
             (Some(want), Some(found)) => want.matches(&found),
-            _ => true,
+            // Nothing proves it, but that the recording is of this kernel.
+            _ => self.here.is_some(),
         };
         let is_it = own.machine() == self.machine && own.is_64() != is_narrow && same_build;
         let door = find::own_vdso();

@@ -245,6 +245,12 @@ impl Attr {
         matches!(self.type_, 0 | 3 | 4)
     }
 
+    /// Whether it is an event by the processor's own numbers (`PERF_TYPE_RAW`).
+    #[must_use]
+    pub const fn is_raw(&self) -> bool {
+        self.type_ == 4
+    }
+
     /// Whether it is a tracepoint (`PERF_TYPE_TRACEPOINT`).
     #[must_use]
     pub const fn is_tracepoint(&self) -> bool {

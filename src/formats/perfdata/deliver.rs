@@ -28,16 +28,37 @@ impl Recording<'_> {
         events.any(|event| event.attr.has_branches())
     }
 
-    /// What is to be said of them. perf takes their view where the header names them and nothing is to be unwound.
+    /// Whether samples have branch stacks, of calls or others.
     #[must_use]
-    pub fn words_of_branches(&self) -> &'static str {
+    pub fn has_branch_stacks(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.attr.has(sample_type::BRANCH_STACK))
+    }
+
+    /// Whether perf's report shows branches by default: the header names them, and nothing is to be unwound.
+    #[must_use]
+    pub fn shows_branches(&self) -> bool {
         let mut events = self.events.iter();
         let unwinds = events.any(|event| event.attr.has(sample_type::STACK_USER));
-        if self.features.has(id::BRANCH_STACK) && !unwinds && !self.features.frame.stream {
-            "branch stacks were recorded (-b), of which perf report shows each branch; here are the samples, as with its --no-branch-stack"
-        } else {
-            "branch stacks were recorded beside the samples; they are not shown"
-        }
+        let is_named = self.features.has(id::BRANCH_STACK) && !self.features.frame.stream;
+        is_named && !unwinds && self.has_branch_stacks()
+    }
+
+    /// Whether samples say where the data of accesses came from, if they are of accesses.
+    #[must_use]
+    pub fn has_data_sources(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.attr.has(sample_type::DATA_SRC))
+    }
+
+    /// Whether accesses were asked for (`perf mem record`, `perf record -d -W`). Unwinding asks for data sources, too.
+    #[must_use]
+    pub fn asks_for_accesses(&self) -> bool {
+        let mut events = self.events.iter();
+        let weight = sample_type::WEIGHT | sample_type::WEIGHT_STRUCT;
+        events.any(|event| {
+            event.attr.has(sample_type::DATA_SRC) && event.attr.sample_type & weight != 0
+        })
     }
 
     /// Pass one: hands every record to `f`, in perf's order. What is cut, damaged or unknown is
@@ -164,9 +185,6 @@ impl Recording<'_> {
                 trace.name(),
                 trace.bytes
             ));
-        }
-        if self.has_branches() {
-            diag.warn(format!("{path}: {}", self.words_of_branches()));
         }
     }
 

@@ -13,6 +13,7 @@
 //! record means for the state of a process.
 
 pub mod attr;
+mod branch;
 mod bytes;
 mod chunks;
 mod counts;
@@ -23,6 +24,7 @@ mod foreign;
 mod head;
 mod header_text;
 mod inflate;
+mod memory;
 mod open;
 mod order;
 mod records;
@@ -36,15 +38,17 @@ mod tracing;
 
 pub use crate::build_id::BuildId;
 pub use attr::{Attr, ClockId};
+pub use branch::{Branch, BranchStack};
 pub use chunks::{Chunks, RecordPos};
 pub use counts::{EventUpdate, MappedThread, Stat, StatConfig, StatRound, mapped_threads};
 pub use features::{BuildIdEntry, ClockData, Features};
 pub use foreign::{Foreign, Packer};
 pub use head::SampleHead;
+pub use memory::{Cost, DataSource};
 pub use open::{OpenError, Recording};
 pub use order::{Damage, DeliverStats, Delivered, Trace};
 pub use records::{Inode, Mmap, Record, TimeConv};
-pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
+pub use sample::{Callchain, ReadValues, Registers, Sample, SampleError};
 pub use tracing::{FieldAt, FieldKey, FieldValue, Functions, NoField, Tracepoints};
 
 crate::ids::numbers! {

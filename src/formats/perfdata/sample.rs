@@ -7,8 +7,10 @@
 
 use crate::address::{Avma, Timestamp};
 
-use super::attr::{Attr, BRANCH_COUNTERS, BRANCH_HW_INDEX, read_format, sample_type as st};
+use super::attr::{Attr, read_format, sample_type as st};
+use super::branch::BranchStack;
 use super::bytes::{Cursor, u16_at, u32_at, u64_at};
+use super::memory::{Cost, DataSource};
 use super::{CpuMode, Event};
 
 /// Why a sample could not be parsed.
@@ -59,10 +61,10 @@ pub struct Sample<'b> {
     pub user_stack: Option<&'b [u8]>,
     /// The kernel could copy less of the stack than was asked for: its memory ends behind what there is.
     pub user_stack_ends: bool,
-    /// Cost of the access (WEIGHT; the three parts of WEIGHT_STRUCT packed).
-    pub weight: Option<u64>,
-    /// Source of the data (`union perf_mem_data_src`).
-    pub data_src: Option<u64>,
+    /// Cost of the access (WEIGHT or WEIGHT_STRUCT).
+    pub weight: Option<Cost>,
+    /// Where the data came from.
+    pub data_src: Option<DataSource>,
     /// Transaction flags.
     pub transaction: Option<u64>,
     /// Registers at the interrupt.
@@ -105,36 +107,6 @@ impl<'b> Callchain<'b> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words.is_empty()
-    }
-}
-
-/// One branch: from where, to where, and `struct perf_branch_entry`'s flag word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Branch {
-    /// Address of the branch.
-    pub from: Avma,
-    /// Its target.
-    pub to: Avma,
-    /// mispred:1, predicted:1, in_tx:1, abort:1, cycles:16, type:4, …
-    pub flags: u64,
-}
-
-/// The last branches before a sample, latest first.
-#[derive(Clone, Copy, Debug)]
-pub struct BranchStack<'b> {
-    /// Low level index of the first entry; all ones when unknown.
-    pub hw_idx: Option<u64>,
-    entries: &'b [u8],
-}
-
-impl<'b> BranchStack<'b> {
-    /// The branches in recorded order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Branch> + Clone + use<'b> {
-        self.entries.as_chunks::<24>().0.iter().map(|e| Branch {
-            from: Avma(u64_at(e, 0).unwrap_or(0)),
-            to: Avma(u64_at(e, 8).unwrap_or(0)),
-            flags: u64_at(e, 16).unwrap_or(0),
-        })
     }
 }
 
@@ -292,7 +264,7 @@ fn stacks<'b>(attr: &Attr, c: &mut Cursor<'b>, s: &mut Sample<'b>) -> Result<(),
         s.raw = Some(raw(c).ok_or(TooShort("raw data"))?);
     }
     if attr.has(st::BRANCH_STACK) {
-        s.branch_stack = Some(branches(attr, c).ok_or(TooShort("branch stack"))?);
+        s.branch_stack = Some(BranchStack::parse(attr, c).ok_or(TooShort("branch stack"))?);
     }
     if attr.has(st::REGS_USER) {
         s.user_regs = registers(attr.sample_regs_user, c).ok_or(TooShort("user registers"))?;
@@ -312,8 +284,9 @@ fn tail<'b>(attr: &Attr, c: &mut Cursor<'b>, s: &mut Sample<'b>) -> Result<(), S
         0 => Ok(None),
         _ => c.u64().map(Some).ok_or(TooShort(name)),
     };
-    s.weight = word(c, st::WEIGHT | st::WEIGHT_STRUCT, "weight")?;
-    s.data_src = word(c, st::DATA_SRC, "data source")?;
+    let weight = word(c, st::WEIGHT | st::WEIGHT_STRUCT, "weight")?;
+    s.weight = weight.map(|word| Cost::of(attr, word));
+    s.data_src = word(c, st::DATA_SRC, "data source")?.map(DataSource);
     s.transaction = word(c, st::TRANSACTION, "transaction")?;
     if attr.has(st::REGS_INTR) {
         s.intr_regs = registers(attr.sample_regs_intr, c).ok_or(TooShort("registers"))?;
@@ -338,20 +311,6 @@ fn raw<'b>(c: &mut Cursor<'b>) -> Option<&'b [u8]> {
     let data = c.take(size)?;
     c.take((8 - (size + 4) % 8) % 8)?;
     Some(data)
-}
-
-fn branches<'b>(attr: &Attr, c: &mut Cursor<'b>) -> Option<BranchStack<'b>> {
-    let nr = c.u64()?;
-    let hw_idx = if attr.branch_sample_type & BRANCH_HW_INDEX != 0 {
-        Some(c.u64()?)
-    } else {
-        None
-    };
-    let entries = c.words(nr.checked_mul(3)?)?;
-    if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
-        c.words(nr)?;
-    }
-    Some(BranchStack { hw_idx, entries })
 }
 
 /// Outer `None`: cut. Inner `None`: the task had no user registers (a kernel thread).

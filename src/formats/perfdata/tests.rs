@@ -525,8 +525,10 @@ fn as_test_sample(s: &Sample<'_>, like: &TestSample) -> TestSample {
         user_regs: regs(s.user_regs),
         stack: s.user_stack.unwrap_or_default().to_vec(),
         stack_copied: s.user_stack.map_or(0, |s| s.len() as u64),
-        weight: s.weight.unwrap_or(0),
-        data_src: s.data_src.unwrap_or(0),
+        weight: s.weight.map_or(0, |cost| {
+            cost.weight | cost.instruction_latency << 32 | cost.stage_cycles << 48
+        }),
+        data_src: s.data_src.map_or(0, |source| source.0),
         transaction: s.transaction.unwrap_or(0),
         intr_abi: s.intr_regs.map_or(0, |r| r.abi),
         intr_regs: regs(s.intr_regs),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Place, debuginfod};
 use crate::build_id::BuildId;
+use crate::input::source::is_hidden;
 use crate::input::{Door, FoundBy};
 
 /// The most parts of a path that are looked for below a folder.
@@ -63,10 +64,12 @@ impl SourcePaths {
         let folders = named.chain(self.beside.iter().map(|folder| (folder, FoundBy::Beside)));
         let ends = folders.flat_map(move |(folder, found)| {
             let parts = parts.clone();
-            (first..parts.len()).map(move |from| {
-                let end: PathBuf = parts[from..].iter().collect();
-                (Door::beneath(folder, end).into(), found)
-            })
+            let ends =
+                (first..parts.len()).map(move |from| parts[from..].iter().collect::<PathBuf>());
+            // What is hidden in a folder that nobody named is nobody's business.
+            let is_shown = move |end: &PathBuf| found == FoundBy::Folder || !is_hidden(end);
+            ends.filter(is_shown)
+                .map(move |end| (Door::beneath(folder, end).into(), found))
         });
         let first = bundled.into_iter().chain(prefixed);
         let fetched = self.debuginfod.as_deref().zip(build);

@@ -22,8 +22,8 @@ use crate::unwind::Arch;
 
 use super::stages::Stages;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, OfEvent, Reason,
-    Skipped, Unread, Unresolved, Whole, is_doubtful,
+    BranchStacks, Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss,
+    OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful,
 };
 
 /// Everything that [`super::judge`] looks at.
@@ -63,9 +63,11 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         short_in_go: short_in_go(stages),
         unread: Unread {
             trace: session.stats.trace,
-            branches: recording
-                .has_branches()
-                .then(|| recording.words_of_branches()),
+            branches: recording.has_branches().then_some(BranchStacks {
+                entries: collected.most_entries,
+                are_shown: recording.shows_branches(),
+            }),
+            lacks_accesses: recording.asks_for_accesses() && collected.accesses == 0,
             is_simpleperf: recording.features.is_simpleperf(),
         },
         sizes: collected.depths.sizes(),

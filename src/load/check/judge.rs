@@ -136,8 +136,19 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         let row = finding(Level::Note, "recording.trace", text);
         out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
     }
-    if let Some(words) = unread.branches {
-        out.push(finding(Level::Note, "recording.branches", words));
+    if let Some(stacks) = unread.branches {
+        let shown = if stacks.are_shown {
+            "the report shows branches"
+        } else {
+            "pjit report -b shows branches"
+        };
+        let text = format!("branch stacks of {} entries; {shown}", stacks.entries);
+        out.push(finding(Level::Note, "recording.branches", text));
+    }
+    if unread.lacks_accesses {
+        let text =
+            "memory accesses were asked for, and no sample has one: the event does not record them";
+        out.push(finding(Level::Note, "recording.accesses", text));
     }
     if whole.skipped > 0 {
         let text = format!(

@@ -115,10 +115,21 @@ pub struct Skipped {
 pub struct Unread {
     /// What the processor traced.
     pub trace: Option<Trace>,
-    /// What is to be said of branch stacks.
-    pub branches: Option<&'static str>,
+    /// Branch stacks that are no call stacks.
+    pub branches: Option<BranchStacks>,
+    /// Accesses to memory were to be recorded, and no sample says where the data came from.
+    pub lacks_accesses: bool,
     /// Android's simpleperf recorded it, with symbols in a form of its own.
     pub is_simpleperf: bool,
+}
+
+/// Branch stacks beside the samples, which only some views read.
+#[derive(Debug, Clone, Copy)]
+pub struct BranchStacks {
+    /// The most entries that one has.
+    pub entries: usize,
+    /// Whether the report shows branches by default.
+    pub are_shown: bool,
 }
 
 /// Whether the recording is whole.

@@ -8,12 +8,12 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::Shared;
+use super::{PcId, Shared};
 use crate::address::Avma;
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
 use crate::intern::{ItemIndex, SequenceIndex, Sequences};
 use crate::needs::Needs;
-use crate::perfdata::{Event, FieldValue, Sample};
+use crate::perfdata::{Branch, BranchStack, Cost, DataSource, Event, FieldValue, Sample};
 use crate::session::{SampleId, SampleRef, Session};
 
 numbers! {
@@ -41,6 +41,45 @@ pub enum Facet {
     Payload,
     /// Size of the page that its instruction lies in.
     CodePageSize,
+    /// The address of the data that it read or wrote.
+    Data,
+    /// Where that came from, as it was recorded.
+    DataSource,
+    /// What its access cost; of a branch the cycles before it.
+    Cost,
+    /// The part of that which the instruction waited.
+    InstructionLatency,
+    /// The part of that which a stage of the pipeline took.
+    StageCycles,
+    /// Where the data of its access was.
+    Level,
+    /// What other caches were asked.
+    Snoop,
+    /// Where the translation of the address was.
+    Translation,
+    /// Whether the access was an atomic operation.
+    Locked,
+    /// What the access had to wait for.
+    Blocked,
+    /// Where the branch was.
+    Source,
+    /// Whether it was predicted.
+    Mispredict,
+    /// Whether it was in a transaction.
+    InTransaction,
+    /// Whether it ended one.
+    Abort,
+    /// Cycles since the branch before it.
+    Cycles,
+}
+
+/// What a facet is a fact of, where that is not any sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// A branch, if rows are those.
+    Branch,
+    /// An access to memory.
+    Access,
 }
 
 /// All there is to know of a facet.
@@ -63,6 +102,10 @@ pub enum Show {
     Number(fn(Option<u64>) -> String),
     /// The same on the right of the column.
     Right(fn(Option<u64>) -> String),
+    /// A number, of which larger ones come first.
+    Falling(fn(u64) -> String),
+    /// Nothing: it is no key, or keys show it in their own ways.
+    Hidden,
     /// A name. Those that were met first come first.
     Name,
     /// A payload, which may be long and have tabs, in the order of bytes.
@@ -70,29 +113,108 @@ pub enum Show {
 }
 
 /// Where a value comes from.
+#[derive(Clone, Copy)]
 enum Read {
     /// From what the index kept.
     Index(fn(&SampleAt<'_, '_>) -> Option<u64>),
     /// From the record: a number.
-    Record(fn(&Sample<'_>) -> Option<u64>),
+    Record(fn(&Taken<'_>) -> Option<u64>),
     /// From the record: a number that has a name.
     Named(
-        fn(&Sample<'_>) -> Option<u64>,
+        fn(&Taken<'_>) -> Option<u64>,
         fn(&Session<'_>, u64) -> String,
     ),
     /// From the record: a text.
     Text(fn(&SampleAt<'_, '_>, &Sample<'_>) -> Option<String>),
+    /// From the record: an address.
+    Place(fn(&Taken<'_>) -> Option<Place>),
+}
+
+/// What a row is of: a sample, or one of its branches.
+pub(super) struct Taken<'t> {
+    pub(super) sample: &'t Sample<'t>,
+    /// With its place in the sample.
+    pub(super) branch: Option<(u64, Branch)>,
+}
+
+impl Taken<'_> {
+    fn branch(&self) -> Option<Branch> {
+        self.branch.map(|(_, branch)| branch)
+    }
+
+    fn cost(&self) -> Option<Cost> {
+        match self.branch() {
+            Some(branch) => Some(Cost {
+                weight: branch.cycles().max(1),
+                ..Cost::default()
+            }),
+            None => self.sample.weight,
+        }
+    }
+}
+
+/// An address of which it has to be found out what lies there.
+pub(super) enum Place {
+    /// An end of a branch, wherever that is.
+    Branch(Avma),
+    /// Data, as the sample's own mode sees it.
+    Data(Avma),
 }
 
 impl Facet {
     /// All of them, in the order in which their values stand in lists.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 20] = [
         Self::Cpu,
         Self::Parallelism,
         Self::Cgroup,
         Self::Payload,
         Self::CodePageSize,
+        Self::Data,
+        Self::DataSource,
+        Self::Cost,
+        Self::InstructionLatency,
+        Self::StageCycles,
+        Self::Level,
+        Self::Snoop,
+        Self::Translation,
+        Self::Locked,
+        Self::Blocked,
+        Self::Source,
+        Self::Mispredict,
+        Self::InTransaction,
+        Self::Abort,
+        Self::Cycles,
     ];
+
+    /// What is asked for where facts of branches are.
+    #[must_use]
+    pub fn of_branches() -> Needs {
+        let all = Self::ALL.into_iter();
+        let of_branches = all.filter(|facet| facet.of() == Some(Of::Branch));
+        of_branches.map(Self::needs).collect()
+    }
+
+    /// What it is a fact of, where that is not any sample.
+    #[must_use]
+    pub const fn of(self) -> Option<Of> {
+        match self {
+            Self::Cpu | Self::Parallelism | Self::Cgroup | Self::Payload | Self::CodePageSize => {
+                None
+            }
+            // Costs are told without --mem-mode, too.
+            Self::Cost | Self::InstructionLatency | Self::StageCycles => None,
+            Self::Data
+            | Self::DataSource
+            | Self::Level
+            | Self::Snoop
+            | Self::Translation
+            | Self::Locked
+            | Self::Blocked => Some(Of::Access),
+            Self::Source | Self::Mispredict | Self::InTransaction | Self::Abort | Self::Cycles => {
+                Some(Of::Branch)
+            }
+        }
+    }
 
     /// What is asked for where it is.
     #[must_use]
@@ -124,7 +246,7 @@ impl Facet {
                 width: 6,
                 show: Show::Name,
                 read: Read::Named(
-                    |sample| sample.cgroup.filter(|id| *id != 0),
+                    |taken| taken.sample.cgroup.filter(|id| *id != 0),
                     |session, id| match session.cgroups.get(&id) {
                         Some(path) => path.clone(),
                         None => format!("{id:#x}"),
@@ -143,7 +265,114 @@ impl Facet {
                 heading: "Code Page Size",
                 width: 6,
                 show: Show::Number(|size| size.map_or("N/A".into(), page_size)),
-                read: Read::Record(|sample| sample.code_page_size.filter(|size| *size != 0)),
+                read: Read::Record(|taken| taken.sample.code_page_size.filter(|size| *size != 0)),
+            },
+            Self::Data => FacetRow {
+                name: "data",
+                heading: "",
+                width: 0,
+                show: Show::Hidden,
+                read: Read::Place(|taken| taken.sample.addr.map(|at| Place::Data(Avma(at)))),
+            },
+            Self::DataSource => FacetRow {
+                name: "data_src",
+                heading: "",
+                width: 0,
+                show: Show::Hidden,
+                read: Read::Record(|taken| Some(taken.sample.data_src?.0)),
+            },
+            Self::Cost => FacetRow {
+                name: "local_weight",
+                heading: "Local Weight",
+                width: 12,
+                show: Show::Falling(|cost| cost.to_string()),
+                read: Read::Record(|taken| Some(taken.cost()?.weight)),
+            },
+            Self::InstructionLatency => FacetRow {
+                name: "local_ins_lat",
+                heading: "Local INSTR Latency",
+                width: 13,
+                show: Show::Falling(|cost| cost.to_string()),
+                read: Read::Record(|taken| Some(taken.cost()?.instruction_latency)),
+            },
+            Self::StageCycles => FacetRow {
+                name: "local_p_stage_cyc",
+                heading: "Local Pipeline Stage Cycle",
+                width: 13,
+                show: Show::Falling(|cost| cost.to_string()),
+                read: Read::Record(|taken| Some(taken.cost()?.stage_cycles)),
+            },
+            Self::Level => access(
+                ("mem", "Memory access"),
+                24,
+                |part| words(part, DataSource::level),
+                |taken| Some(taken.sample.data_src?.level_part().0),
+            ),
+            Self::Snoop => access(
+                ("snoop", "Snoop"),
+                12,
+                |part| words(part, DataSource::snoop),
+                |taken| Some(taken.sample.data_src?.snoop_part().0),
+            ),
+            Self::Translation => access(
+                ("tlb", "TLB access"),
+                22,
+                |part| words(part, DataSource::translation),
+                |taken| Some(taken.sample.data_src?.translation_part().0),
+            ),
+            Self::Locked => access(
+                ("locked", "Locked"),
+                6,
+                |part| words(part, |of| of.locked().to_owned()),
+                |taken| Some(taken.sample.data_src?.locked_part().0),
+            ),
+            Self::Blocked => access(
+                ("blocked", "Blocked"),
+                10,
+                |part| words(part, |of| of.blocked().to_owned()),
+                |taken| Some(taken.sample.data_src?.blocked_part().0),
+            ),
+            Self::Source => FacetRow {
+                name: "source",
+                heading: "",
+                width: 0,
+                show: Show::Hidden,
+                read: Read::Place(|taken| Some(Place::Branch(taken.branch()?.from))),
+            },
+            Self::Mispredict => FacetRow {
+                name: "mispredict",
+                heading: "Branch Mispredicted",
+                width: 0,
+                show: Show::Number(|is_predicted| {
+                    let words = ["Y", "N"];
+                    let word = is_predicted.and_then(|is| words.get(usize::try_from(is).ok()?));
+                    word.copied().unwrap_or("N/A").to_owned()
+                }),
+                read: Read::Record(|taken| taken.branch()?.is_predicted().map(u64::from)),
+            },
+            Self::InTransaction => FacetRow {
+                name: "in_tx",
+                heading: "Branch in transaction",
+                width: 0,
+                show: Show::Number(|is| if is == Some(1) { "T" } else { "." }.to_owned()),
+                read: Read::Record(|taken| Some(taken.branch()?.in_transaction().into())),
+            },
+            Self::Abort => FacetRow {
+                name: "abort",
+                heading: "Transaction abort",
+                width: 0,
+                show: Show::Number(|is| if is == Some(1) { "A" } else { "." }.to_owned()),
+                read: Read::Record(|taken| Some(taken.branch()?.is_abort().into())),
+            },
+            Self::Cycles => FacetRow {
+                name: "cycles",
+                heading: "Basic Block Cycles",
+                width: 0,
+                show: Show::Falling(|cycles| match cycles {
+                    0 => "-".to_owned(),
+                    cycles => cycles.to_string(),
+                }),
+                read: Read::Record(|taken| Some(taken.branch()?.cycles())),
             },
         }
     }
@@ -154,10 +383,35 @@ impl Facet {
     }
 }
 
+/// A fact of an access: what its text tells of the word, and nothing else, tells rows apart.
+const fn access(
+    (name, heading): (&'static str, &'static str),
+    width: usize,
+    show: fn(Option<u64>) -> String,
+    read: fn(&Taken<'_>) -> Option<u64>,
+) -> FacetRow {
+    FacetRow {
+        name,
+        heading,
+        width,
+        show: Show::Number(show),
+        read: Read::Record(read),
+    }
+}
+
+/// The words for a part of what is known of an access.
+fn words(part: Option<u64>, words: fn(DataSource) -> String) -> String {
+    part.map_or_else(|| "N/A".to_owned(), |part| words(DataSource(part)))
+}
+
 /// Whether any facet that is asked for stands in the samples' records alone.
 pub(super) fn are_in_records(needs: Needs) -> bool {
+    const WHOLE: Needs = Needs::FIELDS
+        .union(Needs::BRANCHES)
+        .union(Needs::BRANCH_LISTS)
+        .union(Needs::ACCESSES);
     let mut asked = Facet::asked(needs);
-    needs.contains(Needs::FIELDS) || asked.any(|facet| !matches!(facet.row().read, Read::Index(_)))
+    needs.intersects(WHOLE) || asked.any(|facet| !matches!(facet.row().read, Read::Index(_)))
 }
 
 /// In the largest unit of which it has two, as perf does: 1 GiB is `1024M`.
@@ -191,7 +445,7 @@ impl<'s, 'a> SampleAt<'s, 'a> {
         self.shared.session
     }
 
-    fn head(&self) -> &'s SampleRef {
+    pub(super) fn head(&self) -> &'s SampleRef {
         &self.shared.samples.all[self.rank]
     }
 
@@ -213,6 +467,8 @@ enum Value {
     Nothing,
     Number(u64),
     Text(TextId),
+    /// An address, by the number that it has in the table at hand: of the address first, then of its frame.
+    Place(u32),
 }
 
 /// The values of the facets that were asked for.
@@ -240,8 +496,31 @@ impl Facets {
     pub fn number(&self, of: FacetsId, facet: Facet) -> Option<u64> {
         match self.value(of, facet)? {
             Value::Number(number) => Some(number),
-            Value::Nothing | Value::Text(_) => None,
+            Value::Nothing | Value::Text(_) | Value::Place(_) => None,
         }
+    }
+
+    /// The same for an address: the number of its frame.
+    #[must_use]
+    pub fn place(&self, of: FacetsId, facet: Facet) -> Option<u32> {
+        match self.value(of, facet)? {
+            Value::Place(place) => Some(place),
+            Value::Nothing | Value::Text(_) | Value::Number(_) => None,
+        }
+    }
+
+    /// The branches of a sample, if they were asked for, latest first: the frames of both ends, and the flags.
+    pub fn branches(&self, of: FacetsId) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        let list = self.list(of).get(self.asked..).unwrap_or_default();
+        list.as_chunks::<3>()
+            .0
+            .iter()
+            .filter_map(|branch| match *branch {
+                [Value::Place(from), Value::Place(to), Value::Number(flags)] => {
+                    Some((from, to, flags))
+                }
+                _ => None,
+            })
     }
 
     /// The same for a text.
@@ -249,7 +528,7 @@ impl Facets {
     pub fn text(&self, of: FacetsId, facet: Facet) -> Option<TextId> {
         match self.value(of, facet)? {
             Value::Text(text) => Some(text),
-            Value::Nothing | Value::Number(_) => None,
+            Value::Nothing | Value::Number(_) | Value::Place(_) => None,
         }
     }
 
@@ -278,7 +557,7 @@ impl Facets {
     pub fn field(&self, of: FacetsId, place: usize) -> Option<TextId> {
         match self.list(of).get(self.asked + place)? {
             Value::Text(text) => Some(*text),
-            Value::Nothing | Value::Number(_) => None,
+            Value::Nothing | Value::Number(_) | Value::Place(_) => None,
         }
     }
 
@@ -300,11 +579,25 @@ impl Facets {
         self.lists.get(of)
     }
 
-    /// Adds the lists of another table. Equal ones stay apart until the rows are numbered.
-    pub(super) fn append(&mut self, other: Self) -> impl Fn(FacetsId) -> FacetsId + use<> {
+    /// The addresses of a list.
+    pub(crate) fn places(&self, of: FacetsId) -> impl Iterator<Item = PcId> + '_ {
+        self.list(of).iter().filter_map(|value| match value {
+            Value::Place(place) => Some(PcId(*place)),
+            _ => None,
+        })
+    }
+
+    /// Adds the lists of another table, whose addresses come after `pcs` others. Equal ones stay apart until the rows are
+    /// numbered.
+    pub(super) fn append(
+        &mut self,
+        other: Self,
+        pcs: u32,
+    ) -> impl Fn(FacetsId) -> FacetsId + use<> {
         let (lists, texts) = (self.lists.len(), self.texts.len());
         self.lists.append(&other.lists, |value| match value {
             Value::Text(text) => Value::Text(TextId::from_usize(texts + text.index())),
+            Value::Place(place) => Value::Place(place + pcs),
             other => other,
         });
         self.texts.extend(other.texts);
@@ -316,6 +609,8 @@ impl Facets {
 #[derive(Default)]
 pub(crate) struct FacetsWriter {
     facets: Facets,
+    /// Where the values come from that are asked for: tables are not searched for each of a million branches.
+    reads: Vec<Read>,
     lists: SequenceIndex<FacetsId>,
     texts: ItemIndex<TextId>,
     /// The list at hand.
@@ -332,24 +627,35 @@ impl FacetsWriter {
         }
         Self {
             facets,
+            reads: Facet::asked(needs).map(|facet| facet.row().read).collect(),
             ..Self::default()
         }
     }
 
-    /// The facets of a sample. `sample` is its record, if that was read.
-    pub(super) fn read(&mut self, at: &SampleAt<'_, '_>, sample: Option<&Sample<'_>>) -> FacetsId {
+    /// The facets of a sample, or of one of its branches. `taken` is what its record says, if that was read; `locate` finds
+    /// out what lies at an address.
+    pub(super) fn read(
+        &mut self,
+        at: &SampleAt<'_, '_>,
+        taken: Option<&Taken<'_>>,
+        locate: &mut dyn FnMut(Place) -> PcId,
+    ) -> FacetsId {
         let needs = at.shared.needs;
-        if self.facets.asked == 0 && !needs.contains(Needs::FIELDS) {
+        if self.facets.asked == 0 && !needs.intersects(Needs::FIELDS | Needs::BRANCH_LISTS) {
             return FacetsId::NONE;
         }
         let mut list = std::mem::take(&mut self.list);
         list.clear();
-        for facet in Facet::asked(needs) {
+        for place in 0..self.reads.len() {
             let number = |number: Option<u64>| number.map_or(Value::Nothing, Value::Number);
-            list.push(match facet.row().read {
+            list.push(match self.reads[place] {
                 Read::Index(read) => number(read(at)),
-                Read::Record(read) | Read::Named(read, _) => number(sample.and_then(read)),
-                Read::Text(read) => match sample.and_then(|sample| read(at, sample)) {
+                Read::Record(read) | Read::Named(read, _) => number(taken.and_then(read)),
+                Read::Place(read) => match taken.and_then(read) {
+                    Some(place) => Value::Place(locate(place).0),
+                    None => Value::Nothing,
+                },
+                Read::Text(read) => match taken.and_then(|taken| read(at, taken.sample)) {
                     Some(text) => self.text(FieldValue {
                         raw: Box::default(),
                         text: text.into(),
@@ -360,10 +666,22 @@ impl FacetsWriter {
         }
         let event = at.head().event;
         let fields = at.shared.fields.iter().filter(|key| key.event == event);
+        let sample = taken.map(|taken| taken.sample);
         if let Some(payload) = sample.and_then(|sample| at.payload(sample)) {
             let (points, id) = (&at.shared.recording.tracepoints, at.event.attr.config);
             let values = points.field_values(id, fields, payload, &|address| at.function(address));
             list.extend(values.into_iter().map(|value| self.text(value)));
+        }
+        if needs.contains(Needs::BRANCH_LISTS) {
+            let branches = sample.and_then(|sample| sample.branch_stack);
+            for branch in branches.iter().flat_map(BranchStack::iter) {
+                let mut end = |at| Value::Place(locate(Place::Branch(at)).0);
+                list.extend([
+                    end(branch.from),
+                    end(branch.to),
+                    Value::Number(branch.flags),
+                ]);
+            }
         }
         let id = self.list(&list);
         self.list = list;
@@ -395,6 +713,8 @@ impl FacetsWriter {
 pub(crate) struct FacetsNumberer<'c, 'a> {
     of: &'c Facets,
     session: &'c Session<'a>,
+    /// The number of an address's frame.
+    frame: &'c dyn Fn(PcId) -> u32,
     known: IndexVec<FacetsId, Option<FacetsId>>,
     /// Numbers that have a name; two may have the same.
     names: FxHashMap<(usize, u64), TextId>,
@@ -402,13 +722,18 @@ pub(crate) struct FacetsNumberer<'c, 'a> {
 }
 
 impl<'c, 'a> FacetsNumberer<'c, 'a> {
-    /// Nothing is numbered yet.
-    pub(crate) fn new(of: &'c Facets, session: &'c Session<'a>) -> Self {
+    /// Nothing is numbered yet but frames.
+    pub(crate) fn new(
+        of: &'c Facets,
+        session: &'c Session<'a>,
+        frame: &'c dyn Fn(PcId) -> u32,
+    ) -> Self {
         let mut out = FacetsWriter::default();
         (out.facets.places, out.facets.asked) = (of.places, of.asked);
         Self {
             of,
             session,
+            frame,
             known: index_vec![None; of.lists.len()],
             names: FxHashMap::default(),
             out,
@@ -440,6 +765,7 @@ impl<'c, 'a> FacetsNumberer<'c, 'a> {
         };
         match value {
             Value::Nothing => value,
+            Value::Place(pc) => Value::Place((self.frame)(PcId(pc))),
             Value::Text(text) => self.out.text(self.of.texts[text].clone()),
             Value::Number(number) => match facet().map(|facet| facet.row().read) {
                 Some(Read::Named(_, name)) => {

@@ -9,6 +9,7 @@
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
 mod again;
+mod branches;
 mod budget;
 mod chain;
 #[cfg(test)]
@@ -28,13 +29,13 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{CommId, IndexVec, Spare, ThreadId};
+use crate::ids::{CommId, Idx as _, IndexVec, Spare, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId, FieldKey, Recording};
 use crate::run_state::RunState;
-use crate::session::{Samples, Session, Target};
+use crate::session::{SampleId, Samples, Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
 
@@ -43,8 +44,9 @@ pub use map_cache::MapCache;
 pub use space::SpaceAt;
 
 pub use again::{Again, Learned};
+pub use branches::Branched;
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
-pub use facets::{Facet, FacetRow, Facets, FacetsId, Show, TextId};
+pub use facets::{Facet, FacetRow, Facets, FacetsId, Of, Show, TextId};
 pub(crate) use facets::{FacetsNumberer, FacetsWriter};
 pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
@@ -89,6 +91,8 @@ pub enum Rows {
     Merged,
     /// One sample, with its exact time, CPU and data address.
     Samples,
+    /// All branches that are equal in what the view keeps apart.
+    Branches,
 }
 
 crate::ids::numbers! {
@@ -133,7 +137,7 @@ pub struct Row {
     pub period: u64,
     /// Number of samples.
     pub samples: u64,
-    /// Rank in time order of its first sample.
+    /// Rank in time order of its first sample, or branch: see [`Collected::sample_of`].
     pub first: u64,
 }
 
@@ -182,6 +186,15 @@ pub struct Collected {
     pub unreadable: u64,
     /// The most entries that a call stack of the processor had (`--call-graph lbr`).
     pub most_branches: usize,
+    /// What was counted of branches, if rows are those.
+    pub branches: Branched,
+    /// Branches by their address, if that was asked for: those that were mispredicted, and all of which that is known. An address
+    /// that several workers met is there several times.
+    pub predictions: Vec<(PcId, u64, u64)>,
+    /// The most entries that a branch stack had.
+    pub most_entries: usize,
+    /// Samples that say where the data of their access came from, if that was asked for.
+    pub accesses: u64,
     /// How large stacks are, if that was asked for.
     pub depths: Depths,
     /// Where complete stacks begin and which ones were cut, if that was asked for.
@@ -190,6 +203,21 @@ pub struct Collected {
     pub paths: Paths,
     /// The address that stands for frames that are missing within a stack, once there is one.
     pub gap: Option<PcId>,
+}
+
+/// Bits for the place of a branch in its sample, behind the rank of that: a record has no room for more.
+const BITS_OF_BRANCH: u32 = 12;
+
+impl Collected {
+    /// The first sample of a row.
+    #[must_use]
+    pub fn sample_of(&self, row: &Row) -> SampleId {
+        let rank = match self.kind {
+            Rows::Branches => row.first >> BITS_OF_BRANCH,
+            Rows::Merged | Rows::Samples => row.first,
+        };
+        SampleId::from_usize(usize::try_from(rank).unwrap_or(usize::MAX))
+    }
 }
 
 /// Stacks of addresses, leaf first, with the reason why it ended.

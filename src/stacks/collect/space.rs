@@ -98,6 +98,13 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         )
     }
 
+    /// What an address means the same in, at all times: nothing where code is made at run time.
+    #[must_use]
+    pub fn lasting(&self) -> Option<(SpaceId, usize)> {
+        let has_code = self.session.jit.code_count() > 0;
+        (!has_code).then_some((self.space_id, self.kernel_state))
+    }
+
     /// The state of the kernel's mappings at the sample's time.
     #[must_use]
     pub fn kernel_state(&self) -> usize {

@@ -10,10 +10,11 @@ use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
-use crate::session::{Label, Target};
+use crate::session::{Label, SpaceId, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
+use super::branches::{Branched, Predictions};
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -28,6 +29,11 @@ pub(super) struct Addresses {
     /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
     kernel: FxHashMap<(u64, bool), PcId>,
     kernel_state: usize,
+    /// Ends of branches in the space at hand, of which there are many to a sample and few in all.
+    ends: FxHashMap<Avma, PcId>,
+    ends_of: Option<(SpaceId, usize)>,
+    /// Those in others.
+    other_ends: FxHashMap<(SpaceId, usize), FxHashMap<Avma, PcId>>,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -50,6 +56,40 @@ impl Addresses {
     /// The address `at` of a sample's process, or of the kernel.
     pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
         self.known_or(space, mode, (at, false), || located(space, mode, at))
+    }
+
+    /// An end of a branch: an address of the process, else of the kernel, else of neither.
+    pub(super) fn branch_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
+        let Some(lasting) = space.lasting() else {
+            return self.found_end(space, at);
+        };
+        if self.ends_of != Some(lasting) {
+            let before = std::mem::take(&mut self.ends);
+            let before = self.ends_of.replace(lasting).map(|of| (of, before));
+            self.other_ends.extend(before);
+            self.ends = self.other_ends.remove(&lasting).unwrap_or_default();
+        }
+        if let Some(&known) = self.ends.get(&at) {
+            return known;
+        }
+        let end = self.found_end(space, at);
+        self.ends.insert(at, end);
+        end
+    }
+
+    fn found_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
+        let user = located(space, CpuMode::User, at);
+        if user.target != Target::Nowhere {
+            return self.intern(user);
+        }
+        let kernel = self.at(space, CpuMode::Kernel, at);
+        if self.pcs[kernel].target != Target::Nowhere {
+            return kernel;
+        }
+        self.intern(Pc {
+            mode: CpuMode::Unknown,
+            ..user
+        })
     }
 
     /// The call that returns to `at`, as a recorded chain has it.
@@ -161,6 +201,10 @@ pub(super) struct Table {
     pub(super) unreadable: u64,
     /// The most entries that a call stack of the processor had.
     pub(super) most_branches: usize,
+    pub(super) branches: Branched,
+    pub(super) predictions: Predictions,
+    pub(super) most_entries: usize,
+    pub(super) accesses: u64,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
     pub(super) paths: Paths,
@@ -242,7 +286,7 @@ impl Table {
             })
             .chain(self.samples)
             .collect();
-        // A sample makes one row per event at most, and ranks are unique per sample and event.
+        // A sample, or a branch, makes one row per event at most, and ranks are unique per sample and event.
         rows.sort_unstable_by_key(place);
         Collected {
             pcs: self.addresses.pcs,
@@ -254,6 +298,10 @@ impl Table {
             addresses: self.data_addresses,
             unreadable: self.unreadable,
             most_branches: self.most_branches,
+            branches: self.branches,
+            predictions: self.predictions.finish(),
+            most_entries: self.most_entries,
+            accesses: self.accesses,
             depths: self.depths,
             roots: self.roots,
             paths: self.paths.finish(),
@@ -312,7 +360,7 @@ impl Collected {
     fn append(&mut self, other: Self) {
         let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
         let (pcs, stacks) = (number(self.pcs.len()), self.stacks.len());
-        let facets = self.facets.append(other.facets);
+        let facets = self.facets.append(other.facets, pcs);
         number(self.pcs.len() + other.pcs.len());
         self.pcs.extend(other.pcs);
         self.stacks.append(&other.stacks, |pc| PcId(pc.0 + pcs));
@@ -329,6 +377,12 @@ impl Collected {
         }
         self.unreadable += other.unreadable;
         self.most_branches = self.most_branches.max(other.most_branches);
+        self.branches.absorb(&other.branches);
+        let predictions = other.predictions.into_iter();
+        let predictions = predictions.map(|(pc, missed, all)| (PcId(pc.0 + pcs), missed, all));
+        self.predictions.extend(predictions);
+        self.most_entries = self.most_entries.max(other.most_entries);
+        self.accesses += other.accesses;
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);
         self.paths.absorb(other.paths, pcs);

@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::needs::Needs;
-use crate::perfdata::{FieldKey, RecordPos, Recording, Sample};
+use crate::perfdata::{BranchStack, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Samples, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
@@ -18,13 +18,13 @@ use super::again::{Learned, limit_dump};
 use super::budget::Budget;
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
-use super::facets::{SampleAt, are_in_records};
+use super::facets::{FacetsId, Place, SampleAt, Taken, are_in_records};
 use super::map_cache::MapCache;
 use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{AddressStackId, Collected, Options, PcId, Row, RowKey, Rows, Shared};
+use super::{AddressStackId, BITS_OF_BRANCH, Collected, Options, PcId, Row, RowKey, Rows, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -60,15 +60,21 @@ pub fn collect<'a>(
     } else {
         from_heads(shared)
     };
-    collected.kind = if needs.contains(Needs::SAMPLES) {
+    collected.kind = if needs.contains(Needs::BRANCHES) {
+        Rows::Branches
+    } else if needs.contains(Needs::SAMPLES) {
         Rows::Samples
     } else {
         Rows::Merged
     };
     shared.budget.say(diag);
     if collected.unreadable > 0 {
+        let then = match collected.kind {
+            Rows::Branches => "their branches are left out",
+            Rows::Merged | Rows::Samples => "they count without a stack",
+        };
         diag.warn(format!(
-            "{} samples have a record that contradicts itself; they count without a stack",
+            "{} samples have a record that contradicts itself; {then}",
             collected.unreadable
         ));
     }
@@ -280,9 +286,20 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
         let Some(mut sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
-            self.count(rank, StackEnd::NotRecorded, None);
+            if !self.needs(Needs::BRANCHES) {
+                self.count(rank, StackEnd::NotRecorded, None);
+            }
             return;
         };
+        let entries = sample.branch_stack.map_or(0, |stack| stack.iter().len());
+        self.table.most_entries = self.table.most_entries.max(entries);
+        if self.needs(Needs::BRANCHES) {
+            self.branches(rank, &sample);
+            return;
+        }
+        if self.needs(Needs::PREDICTIONS) && event.attr.has_branches() {
+            self.predictions(head, &sample);
+        }
         limit_dump(&mut sample, self.shared.options.dump_limit);
         let mut end = StackEnd::NotRecorded;
         if self.needs(Needs::STACKS) {
@@ -301,7 +318,48 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.note_roots(rank, end);
             }
         }
-        self.count(rank, end, Some(&sample));
+        let tells = sample.data_src.is_some_and(|source| !source.is_nothing());
+        self.table.accesses += u64::from(tells);
+        let taken = Taken {
+            sample: &sample,
+            branch: None,
+        };
+        self.count(rank, end, Some(&taken));
+    }
+
+    /// Counts the branches of a sample in its place.
+    fn branches(&mut self, rank: SampleId, sample: &Sample<'_>) {
+        let event = self.shared.samples.all[rank].event;
+        let recorded = sample.branch_stack.iter().flat_map(BranchStack::iter);
+        let mut has_some = false;
+        for (number, branch) in (0..).zip(recorded) {
+            if branch.is_empty() {
+                self.table.branches.empty += 1;
+                continue;
+            }
+            has_some = true;
+            self.table.branches.add(&branch);
+            let taken = Taken {
+                sample,
+                branch: Some((number, branch)),
+            };
+            self.count(rank, StackEnd::NotRecorded, Some(&taken));
+        }
+        self.table.branches.sample(event, has_some);
+    }
+
+    /// Notes where branches before a sample were mispredicted.
+    fn predictions(&mut self, head: &SampleRef, sample: &Sample<'_>) {
+        let space = SpaceAt::of(self.shared.session, head, self.cache);
+        let Some(stack) = sample.branch_stack else {
+            return;
+        };
+        for branch in stack.iter() {
+            if let Some(is_predicted) = branch.is_predicted().filter(|_| !branch.is_empty()) {
+                let place = self.table.addresses.branch_end(&space, branch.from);
+                self.table.predictions.add(place, is_predicted);
+            }
+        }
     }
 
     fn note_depth(&mut self, head: &SampleRef, sample: &Sample<'_>, end: StackEnd) {
@@ -379,8 +437,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Counts a sample whose chain is in `ids`. `sample` is its record, if that was read.
-    fn count(&mut self, rank: SampleId, end: StackEnd, sample: Option<&Sample<'_>>) {
+    /// Counts a sample whose chain is in `ids`, or one of its branches. `taken` is what its record says, if that was read.
+    fn count(&mut self, rank: SampleId, end: StackEnd, taken: Option<&Taken<'_>>) {
         let head = &self.shared.samples.all[rank];
         let at = SampleAt {
             shared: self.shared,
@@ -399,28 +457,61 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.needs(Needs::TIME)
                 .then_some(self.shared.options.time_step)
         };
+        let branch = taken.and_then(|taken| taken.branch);
+        let leaf = match branch {
+            Some((_, branch)) => self.branch_end(head, branch.to),
+            None => self.leaf(head),
+        };
         let key = RowKey {
             event: head.event,
             state: head.state,
             comm: head.comm,
             thread: head.thread,
-            leaf: self.leaf(head),
+            leaf,
             stack,
-            facets: self.table.facets.read(&at, sample),
+            facets: self.facets(&at, taken),
             time: quantised(head, quantum),
         };
-        let rank = u64::from(rank.0);
+        let (period, first) = match (branch, taken) {
+            (Some((number, _)), _) => (1, u64::from(rank.0) << BITS_OF_BRANCH | number),
+            (None, Some(taken)) if self.needs(Needs::ACCESSES) => {
+                let cost = taken.sample.weight.unwrap_or_default();
+                (cost.weight.max(1), rank.0.into())
+            }
+            _ => (head.period, rank.0.into()),
+        };
         if is_sample || self.is_cut {
             let row = Row {
                 key,
-                period: head.period,
+                period,
                 samples: 1,
-                first: rank,
+                first,
             };
-            self.table.keep(row, sample.and_then(|sample| sample.addr));
+            self.table
+                .keep(row, taken.and_then(|taken| taken.sample.addr));
         } else {
-            self.table.count(key, head.period, 1, rank);
+            self.table.count(key, period, 1, first);
         }
+    }
+
+    fn facets(&mut self, at: &SampleAt<'_, '_>, taken: Option<&Taken<'_>>) -> FacetsId {
+        let head = at.head();
+        let (session, cache) = (self.shared.session, self.cache);
+        let Table {
+            facets, addresses, ..
+        } = &mut self.table;
+        facets.read(at, taken, &mut |place| {
+            let space = SpaceAt::of(session, head, cache);
+            match place {
+                Place::Branch(end) => addresses.branch_end(&space, end),
+                Place::Data(data) => addresses.at(&space, head.mode, data),
+            }
+        })
+    }
+
+    fn branch_end(&mut self, head: &SampleRef, at: Avma) -> PcId {
+        let space = SpaceAt::of(self.shared.session, head, self.cache);
+        self.table.addresses.branch_end(&space, at)
     }
 
     /// The stack whose chain is in `ids`, or its leaf if no more can be kept.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::idle::Idle;
 use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
-use crate::profile::{EventId, EventSummary, Profile, Sampling, ThreadId};
+use crate::profile::{EventId, EventSummary, Predictions, Profile, Sampling, ThreadId};
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
 
@@ -79,6 +79,8 @@ pub struct Facts {
     pub other_events: Vec<String>,
     /// How callers were recorded, for most of what was.
     pub stacks: Option<String>,
+    /// How well branches before samples were predicted, if that was asked for.
+    pub predictions: Predictions,
     /// Samples that the kernel could not write.
     pub lost: u64,
     /// What `check` says against it.
@@ -134,6 +136,7 @@ impl Facts {
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
         Self {
             path: profile.recording.path.clone(),
+            predictions: profile.predictions.clone(),
             script: header(profile, "cmdline").as_deref().and_then(script),
             program: program(profile, pid, &threads),
             pid,

@@ -269,7 +269,7 @@ pub fn apply(
         let kept = &mut kept[of.event];
         kept.before.add(count);
         let cpu = i32::try_from(of.cpu).unwrap_or(-1);
-        let is_wanted = !matcher.hides(of.comm, of.thread, cpu, of.leaf);
+        let is_wanted = !matcher.hides(of.comm, of.thread, cpu, &[of.leaf]);
         let new = if is_wanted && tags.keeps(profile, &of) {
             stacks.place(profile, &of)
         } else {

@@ -367,7 +367,8 @@ impl<'i> Matcher<'i> {
         }
     }
 
-    /// How far all functions of a group have moved, if both sides have them at the same distances, and no named one says otherwise.
+    /// How far all functions of a group have moved, if both sides have them at the same distances; of one, as far as the named one
+    /// above it.
     fn common_shift(
         &self,
         olds: &[usize],
@@ -388,7 +389,10 @@ impl<'i> Matcher<'i> {
             line.checked_add_signed(shift) == Some(new.0) && *column == new.1
         };
         let is_common = olds.len() == news.len() && olds.iter().zip(&news).all(is_there);
-        (is_common && shifts.values().all(|known| *known == shift)).then_some(shift)
+        // One function alone is at any distance.
+        let above = shifts.range(..=olds.first()?.0).next_back();
+        let is_told = olds.len() > 1 || above.is_none_or(|(_, known)| *known == shift);
+        (is_common && is_told).then_some(shift)
     }
 
     /// Pairs those that are as far from their old lines as is said of them.

@@ -6,8 +6,10 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use super::chains::Chains;
-use super::options::{ReportOptions, RowOptions};
-use super::spec::Key;
+use super::ends::Ends;
+use super::options::ReportOptions;
+use super::spec::{End, Key};
+use super::texts::ranks;
 use crate::ids::{Idx, IndexVec};
 use crate::profile::{CommId, Entry, Facet, Namespace, Profile, Show, SymbolId, TextId, Thread};
 use crate::questions::functions::{FunctionId, Functions};
@@ -47,10 +49,11 @@ const NONE: u32 = u32::MAX;
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
 pub(crate) struct SampleValues<'a> {
     pub(crate) profile: &'a Profile,
-    pub(crate) rows: &'a RowOptions,
+    pub(crate) options: &'a ReportOptions,
     chains: &'a Chains,
     functions: &'a Functions,
     paid: &'a Paid,
+    ends: Ends,
     comms: OnceCell<IndexVec<CommId, u32>>,
     /// Of comms without their numbers.
     comms_nodigit: OnceCell<IndexVec<CommId, u32>>,
@@ -81,13 +84,14 @@ pub(crate) fn own_function(
 impl<'a> SampleValues<'a> {
     pub(super) fn new(
         profile: &'a Profile,
-        rows: &'a RowOptions,
+        options: &'a ReportOptions,
         chains: &'a Chains,
         (functions, paid): (&'a Functions, &'a Paid),
     ) -> Self {
         Self {
             profile,
-            rows,
+            options,
+            ends: Ends::default(),
             chains,
             functions,
             paid,
@@ -186,6 +190,11 @@ impl<'a> SampleValues<'a> {
         rank.map_or(0, |rank| rank as u32 + 1)
     }
 
+    /// Where an end of a branch, or the data of an access, stands among others.
+    pub(crate) fn end(&self, entry: &Entry, end: End) -> u64 {
+        self.ends.rank(end, entry, (self.profile, self.options))
+    }
+
     /// Where a facet stands among others.
     pub(crate) fn facet(&self, entry: &Entry, facet: Facet) -> u64 {
         let facets = &self.profile.facets;
@@ -195,6 +204,8 @@ impl<'a> SampleValues<'a> {
                 let number = facets.number(entry.facets, facet);
                 number.map_or(0, |number| number.saturating_add(1))
             }
+            Show::Falling(_) => !facets.number(entry.facets, facet).unwrap_or(0),
+            Show::Hidden => 0,
             Show::Name => text().map_or(NONE.into(), |text| text.index() as u64),
             Show::Payload => {
                 let texts = || facets.texts().iter().map(|value| &*value.text);
@@ -223,15 +234,4 @@ pub(crate) fn without_numbers(text: &str) -> String {
 
 fn ranks_of<'t, I: Idx>(texts: impl Iterator<Item = &'t str>) -> IndexVec<I, u32> {
     ranks(&texts.collect::<Vec<_>>()).into()
-}
-
-/// Rank of each text in byte order; equal texts have one rank.
-pub(crate) fn ranks<T: Copy + Ord>(texts: &[T]) -> Vec<u32> {
-    let mut sorted = texts.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    texts
-        .iter()
-        .map(|text| sorted.binary_search(text).map_or(0, |at| at as u32))
-        .collect()
 }

@@ -11,11 +11,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::address::FileOffset;
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
 
-use super::apart::{Order, Orders, ranks};
+use super::apart::{Order, Orders};
 use super::options::ReportOptions;
 use super::spec::Key;
+use super::texts::{UNMAPPED, dso_ranks};
 use crate::intern::ItemIndex;
-use crate::profile::{Frame, FrameId, Object, ObjectId, Profile, Symbol, SymbolId};
+use crate::profile::{Frame, FrameId, ObjectId, Profile, Symbol, SymbolId};
 use crate::questions::functions::Functions;
 
 numbers! {
@@ -29,9 +30,6 @@ numbers! {
     /// A name among those of inlined functions.
     pub(crate) struct InlinedName(u32);
 }
-
-/// Rank of what has no DSO: behind all names.
-pub(crate) const UNMAPPED: u32 = u32::MAX;
 
 /// The parts of a row's identity that come from a frame; parts whose key is not in use are constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,50 +134,6 @@ impl Classes {
     pub(crate) fn number(&self, class: ClassId, key: Key) -> u64 {
         let place = self.texts.place_of(key);
         place.map_or(0, |place| self.texts.number(self.all[class].texts, place))
-    }
-}
-
-/// `file:line` as perf prints it for a row, also when there is no debug information.
-pub(crate) fn srcline_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
-    if let Some(line) = known_srcline(profile, options, frame) {
-        return line;
-    }
-    match (frame.symbol, frame.object) {
-        (Some(symbol), _) => {
-            let symbol = &profile[symbol];
-            format!("{}+{}", symbol.name, frame.offset_in(symbol))
-        }
-        (None, Some(object)) => {
-            format!("{}[{:x}]", profile[object].short_name, frame.object_address)
-        }
-        (None, None) => "??:0".to_owned(),
-    }
-}
-
-/// `file:line` of a frame whose code has debug information; without folders unless they are asked for.
-pub(crate) fn known_srcline(
-    profile: &Profile,
-    options: &ReportOptions,
-    frame: &Frame,
-) -> Option<String> {
-    let line = frame.line?;
-    let file = profile[line.file].as_str();
-    let shown = if options.layout.full_source_path {
-        file
-    } else {
-        file.rsplit_once('/').map_or(file, |(_, base)| base)
-    };
-    Some(format!("{shown}{}", line.suffix()))
-}
-
-/// The file of a source line; empty when there is none, as in perf.
-pub(crate) fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
-    let line = known_srcline(profile, options, frame).unwrap_or_default();
-    let file = line.rsplit_once(':').map_or("", |(file, _)| file);
-    if file == "??" {
-        String::new()
-    } else {
-        file.to_owned()
     }
 }
 
@@ -375,7 +329,7 @@ impl<'p> ClassMaker<'p> {
 
     fn symbol_part(&mut self, frame: &Frame, dso: u32, as_caller: bool) -> SymbolPart {
         let Some(id) = frame.symbol else {
-            return SymbolPart::Address(if as_caller {
+            return SymbolPart::Address(if as_caller || self.profile.branches.is_some() {
                 frame.address.0
             } else {
                 frame.object_address.0
@@ -404,25 +358,4 @@ impl<'p> ClassMaker<'p> {
 /// Whether a function was made at run time. A dump that was mapped counts as a file, so that its object does not always tell.
 pub(crate) fn is_jit(profile: &Profile, symbol: &Symbol) -> bool {
     symbol.producer.is_some() || profile[symbol.object].is_jit
-}
-
-/// Rank of each object's name in byte order; equal names have one rank.
-fn dso_ranks(profile: &Profile, options: &ReportOptions) -> IndexVec<ObjectId, u32> {
-    ranks(
-        &profile
-            .objects
-            .iter()
-            .map(|object| dso_name(object, options))
-            .collect::<Vec<_>>(),
-    )
-    .into()
-}
-
-/// The name that rows show, and that keeps them apart: the path with `-v`.
-pub(crate) fn dso_name<'p>(object: &'p Object, options: &ReportOptions) -> &'p str {
-    if options.layout.verbose > 0 {
-        &object.long_name
-    } else {
-        &object.short_name
-    }
 }

@@ -9,6 +9,7 @@ mod call_graph;
 mod chains;
 mod classes;
 pub mod columns;
+mod ends;
 mod hierarchy;
 pub mod keys;
 mod needs;
@@ -22,6 +23,7 @@ mod sorted;
 mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
+mod texts;
 mod tree;
 #[cfg(test)]
 mod tree_tests;
@@ -33,7 +35,6 @@ use crate::address::{Avma, FileOffset};
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 
 use self::chains::Chains;
-pub(crate) use self::classes::known_srcline;
 use self::classes::{ClassId, Classes, is_jit};
 pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
@@ -45,12 +46,14 @@ pub use self::rows::{Counts, Row, Totals};
 pub use self::share::percent;
 pub(crate) use self::share::threshold as tree_threshold;
 use self::sorted::{Ordered, RowPlace, ordered};
+pub use self::spec::{End, EndPart, Side};
+pub(crate) use self::texts::known_srcline;
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
 use crate::needs::Needs;
 use crate::profile::CpuMode;
 use crate::profile::{
-    Entry, EntryId, EventId, EventSummary, Facet, Frame, FrameId, ObjectId, Profile, SymbolId,
+    Entry, EntryId, EventId, EventSummary, Facet, Frame, FrameId, ObjectId, Of, Profile, SymbolId,
 };
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
@@ -81,8 +84,17 @@ pub enum ReportError {
     /// Latency and parallelism need to know who ran.
     #[error("{0} needs to know which threads ran: record with pjit record --perf=--switch-events")]
     NoSwitches(&'static str),
+    /// A key of branches, and rows are samples.
+    #[error(
+        "the key {0} needs branches, and rows are samples here: -b shows branches that perf record -b recorded"
+    )]
+    NotOfBranches(&'static str),
+    /// A key of accesses to memory, and rows weigh something else.
+    #[error(
+        "the key {0} needs accesses to memory: --mem-mode shows those that perf mem record recorded"
+    )]
+    NotOfAccesses(&'static str),
     /// A metric needs events that are not there.
-
     #[error("--metrics: {0}")]
     NoEvent(String),
 }
@@ -168,6 +180,7 @@ pub fn build<'p>(
     let columns = Columns::resolve(options, wants_children, has_chains);
     check_chains(options, &columns, has_chains)?;
     check_switches(profile, options, &columns)?;
+    check_rows(profile, &columns)?;
     let children = wants_children && has_chains;
     let order = chain_order(options, options.rows.children && has_chains);
     let with_parent = columns.has_key(Key::Parent) || options.filters.exclude_other;
@@ -279,6 +292,23 @@ fn check_switches(
     ];
     let asked = asked.into_iter().find(|(is_asked, _)| *is_asked);
     asked.map_or(Ok(()), |(_, what)| Err(ReportError::NoSwitches(what)))
+}
+
+/// Keys of what rows are not of would have nothing to show.
+fn check_rows(profile: &Profile, columns: &Columns) -> Result<(), ReportError> {
+    let keys = columns.fields.iter().chain(&columns.order);
+    for key in keys {
+        match key.of() {
+            Some(Of::Branch) if profile.branches.is_none() => {
+                return Err(ReportError::NotOfBranches(key.name()));
+            }
+            Some(Of::Access) if profile.accesses.is_none() => {
+                return Err(ReportError::NotOfAccesses(key.name()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// perf's default: callers first when callers are credited, or would be without `--hierarchy`.
@@ -453,7 +483,8 @@ impl<'p> Report<'p> {
     #[must_use]
     pub fn shown_address(&self, row: &Row) -> u64 {
         let frame = &self.profile[row.frame];
-        if row.is_caller {
+        // Of branches, keys that say which end they mean show the object's address.
+        if row.is_caller || self.profile.branches.is_some() {
             frame.address.0
         } else {
             frame.object_address.0
@@ -520,7 +551,13 @@ impl<'p> Report<'p> {
         let mut table = Table {
             title: title(self.profile, self.options, &events),
             is_plural: is_plural(self.profile, self.options, &events),
-            samples: events.iter().map(samples_of).sum(),
+            samples: match &self.profile.branches {
+                Some(branches) => {
+                    let of = |event: &EventId| branches.samples.get(*event).copied();
+                    events.iter().filter_map(of).sum()
+                }
+                None => events.iter().map(samples_of).sum(),
+            },
             period: events.iter().map(total_of).fold(0, u64::wrapping_add),
             rows: Vec::new(),
             totals: events.iter().map(total_of).collect(),

@@ -2,7 +2,8 @@
 //! perf's defaults bring, are the command line's business.
 
 use super::columns::Columns;
-use super::options::{CallGraphMode, ChainKey, ReportOptions};
+use super::keys::SortSpec;
+use super::options::{CallGraphMode, ChainKey, ReportOptions, RowsOf};
 use crate::needs::Needs;
 use crate::profile::Facet;
 
@@ -29,8 +30,28 @@ impl ReportOptions {
             | Facet::Parallelism.needs().only_if(has_levels)
             | Needs::LINES.only_if(has_lines)
             | Needs::ADDRESSES.only_if(has_addresses)
+            | self.needs_of_rows()
             | Columns::resolve(self, rows.children, true).needs();
         let marks_chains = own.contains(Needs::STACKS);
         own | Needs::MARKS | Needs::INLINED.only_if(marks_chains)
+    }
+
+    /// What rows are of, and what keys will be asked for if they are branches. Filters look at both ends.
+    fn needs_of_rows(&self) -> Needs {
+        let (sort, filters) = (self.columns.sort.as_ref(), &self.filters);
+        let samples = &filters.samples;
+        let has_default = sort.is_none_or(SortSpec::adds_to_default);
+        let filters_ends = samples.dsos.is_some()
+            || samples.symbols.is_some()
+            || filters.symbol_filter.is_some()
+            || filters.hide_unresolved;
+        let ends = Facet::Source.needs().only_if(has_default || filters_ends)
+            | Facet::Cycles.needs().only_if(has_default);
+        match self.rows.of {
+            RowsOf::AsRecorded => Needs::BRANCHES_AS_RECORDED | ends,
+            RowsOf::Samples => Needs::empty(),
+            RowsOf::Branches => Needs::BRANCHES | ends,
+            RowsOf::Accesses => Needs::ACCESSES,
+        }
     }
 }

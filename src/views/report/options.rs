@@ -51,6 +51,8 @@ pub struct ColumnOptions {
 /// What rows are credited with, and which are shown.
 #[derive(Debug, Clone)]
 pub struct RowOptions {
+    /// What they are of.
+    pub of: RowsOf,
     /// Credit callers too; has an effect only when the recording has call chains.
     pub children: bool,
     /// Rows below this share are hidden, in percent.
@@ -79,6 +81,7 @@ impl RowOptions {
 impl Default for RowOptions {
     fn default() -> Self {
         Self {
+            of: RowsOf::AsRecorded,
             children: true,
             percent_limit: 0.0,
             relative: false,
@@ -188,6 +191,32 @@ pub enum Latency {
     Beside,
     /// `--latency`: in front of them, and rows in their order.
     First,
+}
+
+/// What rows are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowsOf {
+    /// Branches if perf's report shows those of such a recording, else samples.
+    #[default]
+    AsRecorded,
+    /// `--no-branch-stack`: samples.
+    Samples,
+    /// `-b`: branches.
+    Branches,
+    /// `--mem-mode`: samples, which weigh what their access to memory cost.
+    Accesses,
+}
+
+impl RowsOf {
+    /// perf's keys when none are given.
+    #[must_use]
+    pub const fn default_keys(self) -> Option<&'static str> {
+        match self {
+            Self::AsRecorded | Self::Samples => None,
+            Self::Branches => Some(SortSpec::BRANCHES),
+            Self::Accesses => Some(SortSpec::ACCESSES),
+        }
+    }
 }
 
 /// Which events share a table.

@@ -1,7 +1,7 @@
 //! What of the options depends on the recording.
 
-use super::keys::SortSpec;
-use super::options::{Latency, ReportOptions};
+use super::keys::{Key, SortSpec};
+use super::options::{CallGraphMode, Latency, ReportOptions, RowsOf};
 use crate::metrics::Metric;
 use crate::profile::Profile;
 
@@ -27,6 +27,23 @@ impl ReportOptions {
         }
     }
 
+    /// Rows that are no samples have keys of their own, and callers are not credited (`builtin-report.c`). Branches have no
+    /// chains at all. perf's column of the word `symbol` would be empty.
+    fn settle_rows(&mut self, profile: &Profile) {
+        if profile.branches.is_some() {
+            self.rows.of = RowsOf::Branches;
+            self.chains.call_graph.mode = CallGraphMode::None;
+        }
+        let Some(default) = self.rows.of.default_keys() else {
+            return;
+        };
+        self.rows.children = false;
+        let parsed = SortSpec::parse(default, "").ok();
+        self.columns.default_sort = parsed.map(|sort| sort.without(Key::IpcNull));
+        let sort = self.columns.sort.take();
+        self.columns.sort = sort.map(|sort| sort.with_default(default).without(Key::IpcNull));
+    }
+
     /// Fills in what depends on the recording: where all events are tracepoints, rows are told apart by their
     /// payloads (`util/sort.c:get_default_sort_order`).
     pub fn settle(&mut self, profile: &Profile) {
@@ -48,6 +65,7 @@ impl ReportOptions {
             let sort = self.columns.sort.as_ref();
             self.columns.sort = sort.map(|sort| sort.with_default(SortSpec::TRACEPOINTS));
         }
+        self.settle_rows(profile);
         let sort = self.columns.sort.as_ref();
         self.columns.sort = sort.map(|sort| sort.with_fields(&profile.fields));
     }

@@ -26,6 +26,10 @@ pub enum Key {
     Parent,
     /// A fact of the sample.
     Facet(Facet),
+    /// An end of a branch, or the data of an access.
+    End(End),
+    /// What a fact of a row's samples adds up to.
+    Sum(Facet),
     /// Number of the processor's socket.
     Socket,
     /// `file:line`.
@@ -86,6 +90,43 @@ pub enum Key {
     Field(u16),
 }
 
+/// An end, and what of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct End {
+    /// Which.
+    pub side: Side,
+    /// What.
+    pub part: EndPart,
+}
+
+/// Which end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Where a branch was.
+    Source,
+    /// Where it led.
+    Target,
+    /// What an access read or wrote.
+    Data,
+}
+
+/// What is shown of an end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EndPart {
+    /// The short name of its DSO.
+    Dso,
+    /// Its function.
+    Symbol,
+    /// The function with the distance from its start.
+    Address,
+    /// `file:line`.
+    Line,
+    /// The name of the data, or its address.
+    Datum,
+    /// The cache line around it.
+    Cacheline,
+}
+
 /// What `--sort` asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortSpec {
@@ -124,6 +165,22 @@ impl SortSpec {
         }
     }
 
+    /// The same without a key.
+    #[must_use]
+    pub(super) fn without(mut self, key: Key) -> Self {
+        self.levels
+            .iter_mut()
+            .for_each(|level| level.retain(|known| *known != key));
+        self.levels.retain(|level| !level.is_empty());
+        self
+    }
+
+    /// The keys as they were given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether it adds to the default.
     #[must_use]
     pub fn adds_to_default(&self) -> bool {
@@ -135,6 +192,13 @@ impl SortSpec {
 
     /// The same with `--raw-trace`.
     pub const TRACE_FIELDS: &str = "trace_fields";
+
+    /// Those of branches.
+    pub const BRANCHES: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
+
+    /// Those of accesses to memory.
+    pub const ACCESSES: &str =
+        "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat";
 
     /// perf's keys when none are given.
     #[must_use]

@@ -265,7 +265,7 @@ fn man_pages_have_their_sections_and_whole_commands() {
 const OFFERS: [(&str, &str); 20] = [
     ("pjit su", "summary"),
     ("pjit report -s comm", "comm comm_nodigit"),
-    ("pjit report --sort srcl", "srcline"),
+    ("pjit report --sort srcl", "srcline srcline_from srcline_to"),
     (
         "pjit report -F overhead_g",
         "overhead_guest_sys overhead_guest_us",

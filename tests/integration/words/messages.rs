@@ -52,7 +52,11 @@ flamegraph --source -o x.svg samples/node
 flamegraph --hash -o x.html samples/node
 flamegraph a b
 report -b
-report --branch-stack
+report --branch-history
+report -b --mem-mode
+fold -b
+summary --mem-mode
+report -b --weight alloc
 report --itrace=i
 report --mem-mode
 report -s nonsense samples/node

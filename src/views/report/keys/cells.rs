@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::super::apart::{own_function, without_numbers};
-use super::super::classes::{dso_name, srcfile_text, srcline_text};
 use super::super::options::ReportOptions;
 use super::super::rows::Row;
+use super::super::texts::{dso_name, srcfile_text, srcline_text};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};
@@ -227,6 +227,8 @@ pub(super) fn facet<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<
     match facet.row().show {
         Show::Number(show) => Cell::Left(show(number()).into()),
         Show::Right(show) => Cell::Right(show(number()).into()),
+        Show::Falling(show) => Cell::Left(show(number().unwrap_or(0)).into()),
+        Show::Hidden => Cell::Whole("".into()),
         Show::Name => Cell::Whole(text()),
         Show::Payload => Cell::CutPayload(text()),
     }

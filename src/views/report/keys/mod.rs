@@ -7,6 +7,7 @@
 //! what stands in them, and how they use their column.
 
 mod cells;
+mod ends;
 mod table;
 mod words;
 
@@ -82,6 +83,36 @@ pub(crate) struct Descriptor {
     pub(crate) filter: Option<FilterOf>,
     /// What it does.
     pub(crate) role: Role,
+}
+
+impl Descriptor {
+    const fn needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    const fn filter(self, filter: FilterOf) -> Self {
+        Self {
+            filter: Some(filter),
+            ..self
+        }
+    }
+}
+
+/// A key that divides samples.
+const fn part(
+    name: &'static str,
+    heading: &'static str,
+    order: Order,
+    width: Width,
+    cell: CellOf,
+) -> Descriptor {
+    Descriptor {
+        name,
+        heading: Heading::Is(heading),
+        needs: Needs::empty(),
+        filter: None,
+        role: Role::Part(Part { order, width, cell }),
+    }
 }
 
 /// What stands over a column.

@@ -3,7 +3,7 @@
 use super::super::ADDRESS_DIGITS;
 use super::super::apart::Order;
 use super::super::rows::Counts;
-use super::{CellOf, Counter, Descriptor, Heading, Key, Part, Role, Shown, Width, cells};
+use super::{Counter, Descriptor, Heading, Key, Role, Shown, Width, cells, ends, part};
 use crate::needs::Needs;
 use crate::profile::{Facet, Show};
 use crate::questions::payers::PaidPart;
@@ -22,6 +22,8 @@ impl Key {
             Self::Symbol => &SYMBOL,
             Self::Parent => &PARENT,
             Self::Facet(facet) => &FACETS[facet as usize],
+            Self::End(end) => ends::descriptor(end),
+            Self::Sum(facet) => ends::sum_descriptor(facet),
             Self::Socket => &SOCKET,
             Self::Srcline => &SRCLINE,
             Self::Srcfile => &SRCFILE,
@@ -95,23 +97,6 @@ pub(super) const KEYS: [Key; 33] = {
     ]
 };
 
-/// A key that divides samples.
-const fn part(
-    name: &'static str,
-    heading: &'static str,
-    order: Order,
-    width: Width,
-    cell: CellOf,
-) -> Descriptor {
-    Descriptor {
-        name,
-        heading: Heading::Is(heading),
-        needs: Needs::empty(),
-        filter: None,
-        role: Role::Part(Part { order, width, cell }),
-    }
-}
-
 /// A counter shown as a share of everything.
 const fn share(width: usize, value: fn(&Counts) -> u64) -> Counter {
     Counter {
@@ -141,19 +126,6 @@ const fn counter(name: &'static str, heading: Heading, counter: Counter) -> Desc
     }
 }
 
-impl Descriptor {
-    const fn needs(self, needs: Needs) -> Self {
-        Self { needs, ..self }
-    }
-
-    const fn filter(self, filter: super::FilterOf) -> Self {
-        Self {
-            filter: Some(filter),
-            ..self
-        }
-    }
-}
-
 /// A signed number as one that is in the same order.
 fn ascending(number: i32) -> u64 {
     u64::from(number.cast_unsigned() ^ 1 << 31)
@@ -166,7 +138,7 @@ const RUNNING: Needs = Facet::Parallelism.needs().union(Needs::MOMENTS);
 const fn of_facet(facet: Facet) -> Descriptor {
     let row = facet.row();
     let width = match row.show {
-        Show::Number(_) | Show::Right(_) => Width::Is(row.width),
+        Show::Number(_) | Show::Right(_) | Show::Falling(_) | Show::Hidden => Width::Is(row.width),
         Show::Name | Show::Payload => Width::Longest(row.width, cells::facet_room),
     };
     part(
@@ -366,7 +338,7 @@ static IPC_NULL: Descriptor = part(
 static TIME: Descriptor = part(
     "time",
     "Time",
-    Order::Sample(|samples, entry, _| samples.rows.step_of(entry)),
+    Order::Sample(|samples, entry, _| samples.options.rows.step_of(entry)),
     Width::Of(cells::time_width),
     cells::time,
 )

@@ -6,9 +6,10 @@
 use std::fmt;
 
 use super::super::spec::{FieldSpec, Key, SortSpec};
+use super::ends;
 use super::table::KEYS;
 use crate::metrics::Metric;
-use crate::profile::Facet;
+use crate::profile::{Facet, Show};
 
 /// A word that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,21 +46,31 @@ const PARTS: &str = "pid comm comm_nodigit dso symbol parent cpu socket srcline 
 const COUNTERS: &str = "overhead latency overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children \
     latency_children sample period weight1";
 
-/// Words of branch and memory recordings, which pjit does not read.
-const BRANCH_AND_MEMORY: &str = "dso_from dso_to symbol_from symbol_to mispredict abort in_tx cycles srcline_from srcline_to \
-    ipc_lbr addr_from addr_to symbol_daddr dso_daddr locked tlb mem snoop dcacheline symbol_iaddr phys_daddr data_page_size \
+/// Words of branches, which perf looks for if rows are those, and of accesses to memory.
+const BRANCHES_AND_MEMORY: &str = "dso_from dso_to symbol_from symbol_to mispredict in_tx abort cycles srcline_from srcline_to \
+    ipc_lbr addr_from addr_to symbol_daddr dso_daddr symbol_iaddr locked tlb mem snoop dcacheline phys_daddr data_page_size \
     blocked";
 
 /// The key that has a word, if pjit has it.
 fn key(word: &str) -> Option<Key> {
-    let mut keys = KEYS.into_iter().chain(Facet::ALL.map(Key::Facet));
-    keys.find(|key| key.name() == word)
+    all_keys().find(|key| key.name() == word)
+}
+
+/// All keys that have one word.
+fn all_keys() -> impl Iterator<Item = Key> {
+    let facets = Facet::ALL.into_iter();
+    let shown = facets.filter(|facet| !matches!(facet.row().show, Show::Hidden));
+    (KEYS.into_iter())
+        .chain(shown.map(Key::Facet))
+        .chain(ends::ALL.map(Key::End))
+        .chain(ends::SUMS.map(Key::Sum))
 }
 
 /// Names of the keys that pjit has, counters first, as perf's help lists them.
 #[must_use]
 pub fn known_keys() -> Vec<&'static str> {
-    let words = COUNTERS.split(' ').chain(PARTS.split(' '));
+    let lists = [COUNTERS, PARTS, BRANCHES_AND_MEMORY];
+    let words = lists.iter().flat_map(|list| list.split(' '));
     words
         .filter(|word| key(word).is_some_and(|key| key != Key::IpcNull))
         .collect()
@@ -70,7 +81,7 @@ fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
         name.get(..word.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(word))
     };
-    let lists = [PARTS, COUNTERS, BRANCH_AND_MEMORY];
+    let lists = [PARTS, COUNTERS, BRANCHES_AND_MEMORY];
     let known = lists.iter().flat_map(|list| list.split(' ')).find(fits);
     known.and_then(key).ok_or_else(|| KeyError {
         option,
@@ -233,8 +244,7 @@ mod tests {
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
-        let keys = KEYS.into_iter().chain(Facet::ALL.map(Key::Facet));
-        for name in keys.map(Key::name) {
+        for name in all_keys().map(Key::name) {
             assert_eq!(find("--sort", name).map(|key| key.name()), Ok(name));
         }
     }
@@ -248,7 +258,7 @@ mod tests {
             unknown.contains("--fields has no key 'nonsense'")
                 && unknown.contains("pjit help keys")
         );
-        let unsupported = FieldSpec::parse("ins_lat")
+        let unsupported = FieldSpec::parse("phys_daddr")
             .expect_err("perf only")
             .to_string();
         assert!(

@@ -18,7 +18,9 @@ use super::classes::{ClassId, Classes};
 use super::options::ReportOptions;
 use super::trie::{NodeId, Trie};
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, numbers};
-use crate::profile::{CpuMode, Entry, EntryId, EventId, FrameId, Profile, SampleMatcher, ThreadId};
+use crate::profile::{
+    CpuMode, Entry, EntryId, EventId, Facet, FrameId, Profile, SampleMatcher, ThreadId,
+};
 use crate::questions::functions::Functions;
 use crate::questions::payers::Paid;
 
@@ -217,7 +219,7 @@ impl<'a> RowMaker<'a> {
             input,
             values: SampleValues::new(
                 profile,
-                &input.options.rows,
+                input.options,
                 input.chains,
                 (input.functions, input.paid),
             ),
@@ -240,7 +242,11 @@ impl<'a> RowMaker<'a> {
             classes,
             ..
         } = *self.input;
-        let is_dropped = options.filters.hide_unresolved && profile[entry.leaf].symbol.is_none();
+        let source = profile.frame_of(entry.facets, Facet::Source);
+        let has_symbol = |frame: FrameId| profile[frame].symbol.is_some();
+        let is_dropped = options.filters.hide_unresolved
+            && !has_symbol(entry.leaf)
+            && !source.is_some_and(has_symbol);
         if is_dropped {
             self.out.of_entry.push(None);
             self.context_of.push(None);
@@ -252,7 +258,10 @@ impl<'a> RowMaker<'a> {
             None
         };
         let leaf = instead.unwrap_or(entry.leaf);
-        let context = self.context(entry, leaf);
+        let context = self.context(
+            entry,
+            &Vec::from_iter([Some(leaf), source].into_iter().flatten()),
+        );
         let filtered = self.out.contexts.is_filtered(context);
         let class = classes.leaf[leaf].expect("classes are made of all leaves");
         let row = self.row(context, class, (id, 0), entry.thread, leaf);
@@ -283,7 +292,8 @@ impl<'a> RowMaker<'a> {
         children || with_trees || with_parent
     }
 
-    fn context(&mut self, entry: &Entry, leaf: FrameId) -> ContextId {
+    /// `own`: the sample's own frame, or both ends of a branch.
+    fn context(&mut self, entry: &Entry, own: &[FrameId]) -> ContextId {
         let is_other = self.input.options.filters.exclude_other
             && self.input.chains.parent(entry.stack).is_none();
         let facets = &self.input.profile.facets;
@@ -292,7 +302,7 @@ impl<'a> RowMaker<'a> {
             || (self.input.options.filters.parallelism.as_ref())
                 .is_some_and(|wanted| !wanted.iter().any(|wanted| u64::from(*wanted) == level()));
         let cpu = facets.cpu(entry.facets);
-        let filtered = is_other || self.filter.hides(entry.comm, entry.thread, cpu, leaf);
+        let filtered = is_other || self.filter.hides(entry.comm, entry.thread, cpu, own);
         self.out.contexts.add(&self.values, entry, filtered)
     }
 
@@ -334,8 +344,8 @@ impl<'a> RowMaker<'a> {
                 let place = chains.range(entry.stack).start.plus(row.first.1 - 1);
                 row.frame = chains.frames[place];
             }
-            row.filtered = self.out.contexts.is_filtered(row.context)
-                || hidden_by_name(profile, options, &profile[row.frame]);
+            row.filtered =
+                self.out.contexts.is_filtered(row.context) || hidden_by_name(profile, options, row);
             if !row.filtered {
                 self.out.totals[self.out.contexts.event(row.context)]
                     .row_filtered
