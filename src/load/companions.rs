@@ -104,7 +104,9 @@ fn made_at(recording: &Recording<'_>) -> Option<Span> {
     const WRITING: u64 = 1_000_000_000;
     let features = &recording.features;
     let written = features.captured?;
-    let Some((first, last)) = features.sample_time.filter(|(first, last)| first <= last) else {
+    // Recordings of probes alone have zeros there.
+    let told = features.sample_time;
+    let Some((first, last)) = told.filter(|(first, last)| 0 < *first && first <= last) else {
         return Some(UNIX_EPOCH..written);
     };
     let length = Duration::from_nanos(last - first);

@@ -776,7 +776,7 @@ fn programs_that_are_gone_later_come_along() {
         return;
     };
     // Removed while it runs, as by `go run`; and by a name that it never had.
-    let script = "cp load gone; ./gone 1500 & sleep 0.5; rm gone; wait";
+    let script = "cp load gone; ./gone 6000 & sleep 0.3; rm gone; wait";
     let (code, _, err) = done(&mut record(
         &lab,
         &["-q", "-o", "out", "--", "sh", "-c", script],

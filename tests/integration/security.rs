@@ -358,11 +358,13 @@ fn a_source_is_proven_to_be_one() {
     }
     // Where the user says that sources are, and what looks like one.
     let folder = case.path("home");
-    case.dump("f", &[case.path("home/notes.txt").to_str().expect("plain")]);
+    let notes = case.path("home/notes.txt");
+    case.dump("f", &[notes.to_str().expect("plain"); 2]);
     let options = ["annotate", "--source-root", folder.to_str().expect("plain")];
     assert!(case.said(&options).0.contains(SECRET));
     case.write("home/src/a.c", format!("\n{SECRET}\n"));
-    case.dump("f", &[case.path("home/src/a.c").to_str().expect("plain")]);
+    let source = case.path("home/src/a.c");
+    case.dump("f", &[source.to_str().expect("plain"); 2]);
     assert!(case.said(&["annotate"]).0.contains(SECRET));
     let (files, said) = case.bundle(&[]);
     assert!(

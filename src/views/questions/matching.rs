@@ -335,51 +335,52 @@ impl<'i> Matcher<'i> {
         files
     }
 
-    /// Functions without a name that have moved as far as the named ones around them. One line more at the top of a file puts the
-    /// one where the other was: without a named function above and below, all of them must have moved equally far.
+    /// Functions without a name, between those named ones that both sides have. Where both sides have equally many there, at the
+    /// same distances, they are the same. Else they are those that moved as far as the named ones above and below: one line more
+    /// puts a function where another one was.
     fn anonymous(&mut self) {
         let shifts = self.shifts();
         let none = BTreeMap::new();
-        let lined = |spots: &[Spot<'i>]| {
-            let mut groups: BTreeMap<Group<'i>, Vec<usize>> = BTreeMap::new();
-            for (at, spot) in spots.iter().enumerate() {
-                if spot.line > 0 && spot.is_anonymous() {
-                    groups.entry(spot.group).or_default().push(at);
-                }
-            }
-            groups
-        };
-        let mut news = lined(self.new);
-        for (group, mut olds) in lined(self.base) {
-            let Some(news) = news.get_mut(&group) else {
-                continue;
-            };
-            let shifts = shifts.get(&group.place()).unwrap_or(&none);
-            if let Some(shift) = self.common_shift(&olds, news, shifts) {
-                self.at_shift(&mut olds, news, |_| Some(shift));
-            } else {
-                self.at_shift(&mut olds, news, |line| {
-                    let above = shifts.range(..=line).next_back()?.1;
-                    let below = shifts.range(line..).next()?.1;
-                    (above == below).then_some(*above)
+        let mut parts: BTreeMap<(Group<'i>, Option<u32>), [Vec<usize>; 2]> = BTreeMap::new();
+        for (side, spots) in [self.base, self.new].into_iter().enumerate() {
+            let lined = spots.iter().enumerate();
+            for (at, spot) in lined.filter(|(_, spot)| spot.line > 0 && spot.is_anonymous()) {
+                let shifts = shifts.get(&spot.group.place()).unwrap_or(&none);
+                // By the line in the base of the named one above.
+                let lines = shifts.iter().filter_map(|(line, shift)| {
+                    let there = if side == 0 {
+                        Some(*line)
+                    } else {
+                        line.checked_add_signed(*shift)
+                    };
+                    Some((there?, *line))
                 });
+                let above = lines.filter(|(there, _)| *there <= spot.line).max();
+                let part = parts.entry((spot.group, above.map(|(_, line)| line)));
+                part.or_default()[side].push(at);
             }
+        }
+        for ((group, above), [mut olds, mut news]) in parts {
+            let shifts = shifts.get(&group.place()).unwrap_or(&none);
+            let above = above.map(|line| (line, shifts[&line]));
+            let behind = above.map_or(0, |(line, _)| line + 1);
+            let below = shifts.range(behind..).next().map(|(_, shift)| *shift);
+            let above = above.map(|(_, shift)| shift);
+            // One function alone is at any distance: what is next to it tells.
+            let near = above.or(below);
+            let common = self.common_shift(&olds, &news);
+            let common =
+                common.filter(|shift| olds.len() > 1 || near.is_none_or(|of| of == *shift));
+            let around = above.filter(|_| above == below);
+            self.at_shift(&mut olds, &mut news, |_| common.or(around));
         }
     }
 
-    /// How far all functions of a group have moved, if both sides have them at the same distances; of one, as far as the named one
-    /// above it.
-    fn common_shift(
-        &self,
-        olds: &[usize],
-        news: &[usize],
-        shifts: &BTreeMap<u32, i32>,
-    ) -> Option<i32> {
+    /// How far all of some functions have moved, if both sides have them at the same distances.
+    fn common_shift(&self, olds: &[usize], news: &[usize]) -> Option<i32> {
         let places = |spots: &[Spot<'i>], all: &[usize]| {
-            let mut places: Vec<(u32, u32)> = all
-                .iter()
-                .map(|at| (spots[*at].line, spots[*at].column))
-                .collect();
+            let places = all.iter().map(|at| (spots[*at].line, spots[*at].column));
+            let mut places: Vec<(u32, u32)> = places.collect();
             places.sort_unstable();
             places
         };
@@ -389,10 +390,7 @@ impl<'i> Matcher<'i> {
             line.checked_add_signed(shift) == Some(new.0) && *column == new.1
         };
         let is_common = olds.len() == news.len() && olds.iter().zip(&news).all(is_there);
-        // One function alone is at any distance.
-        let above = shifts.range(..=olds.first()?.0).next_back();
-        let is_told = olds.len() > 1 || above.is_none_or(|(_, known)| *known == shift);
-        (is_common && is_told).then_some(shift)
+        is_common.then_some(shift)
     }
 
     /// Pairs those that are as far from their old lines as is said of them.
