@@ -62,7 +62,7 @@ bitflags::bitflags! {
         /// from others that only the other side has.
         const PLACES = 1 << 24;
         /// Functions of scripts have the names and places of the originals, where source maps tell them: for views that people read.
-        const ORIGINALS = 1 << 25;
+        const ORIGINALS = 1 << 30;
 
         /// A row for each branch that samples have, in place of the samples.
         const BRANCHES = 1 << 25;
@@ -91,5 +91,24 @@ impl Needs {
     #[must_use]
     pub const fn only_if(self, condition: bool) -> Self {
         if condition { self } else { Self::empty() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitflags::Flags;
+
+    use super::*;
+
+    #[test]
+    fn each_need_has_a_bit_of_its_own() {
+        let alone = Needs::FLAGS.iter().filter(|flag| *flag.name() != *"CHAINS");
+        let mut known = Needs::empty();
+        for flag in alone {
+            assert!(!known.intersects(*flag.value()), "{}", flag.name());
+            assert_eq!(flag.value().bits().count_ones(), 1, "{}", flag.name());
+            known |= *flag.value();
+        }
+        assert!(known.bits() < 1 << 32, "those above are facets");
     }
 }

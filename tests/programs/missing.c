@@ -17,7 +17,7 @@ __attribute__((noinline)) static void busy(long rounds) {
 
 static void handler(int number) {
   (void)number;
-  busy(300000);
+  busy(2000000);
   sink++;
 }
 
@@ -43,7 +43,7 @@ int main(void) {
   sigaction(SIGALRM, &action, 0);
   struct itimerval timer = {{0, 2000}, {0, 2000}};
   setitimer(ITIMER_REAL, &timer, 0);
-  starter(400000000);
+  starter(1500000000);
   memset(&timer, 0, sizeof timer);
   setitimer(ITIMER_REAL, &timer, 0);
   static int numbers[60000];
