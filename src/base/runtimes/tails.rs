@@ -21,7 +21,8 @@ pub fn tail(path: &str, count: usize) -> &str {
         .unwrap_or(path)
 }
 
-/// A part without a version or a hash: `foo` of `foo@1.2.3_react@17` and of `foo-1.2`, `python` of `python3.11`.
+/// A part without a version or a hash: `foo` of `foo@1.2.3_react@17` and of `foo-1.2`, `libz.so` of `libz.so.1.2`, `python` of
+/// `python3.11`.
 fn stem(part: &str) -> &str {
     if let Some(minor) = part.strip_prefix("python3.")
         && minor.bytes().all(|b| b.is_ascii_digit())
@@ -55,6 +56,7 @@ fn version(part: &str) -> Option<usize> {
         match bytes[*at] {
             b'@' => rest.first().is_some_and(u8::is_ascii_digit),
             b'-' => rest.first().is_some_and(u8::is_ascii_digit) || is_hash(),
+            b'.' => part[..*at].ends_with(".so") && rest.first().is_some_and(u8::is_ascii_digit),
             _ => false,
         }
     };
@@ -265,6 +267,14 @@ mod tests {
             same(
                 &["/w/f@1.0.2/i.js", "/w/f@2.0/i.js"],
                 &["/w/f@1.3.0/i.js", "/w/f@2.0/i.js"]
+            ),
+            [Some(0), Some(1)]
+        );
+        // Libraries have their versions behind their names.
+        assert_eq!(
+            same(
+                &["/l/libn.so.1.2", "/l/libn.so.2.0"],
+                &["/l/libn.so.1.3", "/l/libn.so.2.0"]
             ),
             [Some(0), Some(1)]
         );

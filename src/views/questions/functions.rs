@@ -8,7 +8,7 @@
 
 use std::hash::BuildHasher;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::kinds::{self, Corrections, Facts, Kind, OwnRules};
 use crate::build_id::BuildId;
@@ -672,6 +672,8 @@ fn tell<'p>(marks: &[Mark<'p>]) -> Vec<(Mark<'p>, Told)> {
 /// What tells the functions of a group apart.
 struct Apart<'p> {
     by_file: bool,
+    /// Whether the folders of the files tell them apart.
+    by_folder: bool,
     by_parameters: bool,
     /// The parameters that each file has, where there is one kind of them only.
     only: FxHashMap<Option<&'p str>, Option<&'p str>>,
@@ -693,7 +695,10 @@ impl<'p> Apart<'p> {
             }
         }
         let first = marks.first().and_then(|mark| mark.file);
+        let files: FxHashSet<&str> = marks.iter().filter_map(|mark| mark.file).collect();
+        let folders: FxHashSet<&str> = files.iter().map(|file| folder(file)).collect();
         let mut apart = Self {
+            by_folder: files.len() == folders.len(),
             by_file: marks.iter().any(|mark| mark.file != first),
             by_parameters,
             only,
@@ -756,7 +761,7 @@ impl<'p> Apart<'p> {
         }
         if let Some(file) = file {
             text.push_str(" in ");
-            text.push_str(folder(file));
+            text.push_str(if self.by_folder { folder(file) } else { file });
         }
         (!text.is_empty()).then_some(text)
     }
@@ -884,6 +889,22 @@ mod tests {
             object.long_name = format!("/opt/{}/srv", object.short_name);
         }
         let expected = [("work in /opt/new", 5), ("work in /opt/old", 10)];
+        assert_eq!(told(&profile), owned(&expected));
+        // Two versions of one library.
+        let names: Vec<String> = profile
+            .objects
+            .iter()
+            .map(|of| of.short_name.clone())
+            .collect();
+        for (object, name) in profile.objects.iter_mut().zip(names) {
+            object.long_name = format!("/opt/libn.so.1.{name}")
+                .replace("old", "2")
+                .replace("new", "3");
+        }
+        let expected = [
+            ("work in /opt/libn.so.1.2", 10),
+            ("work in /opt/libn.so.1.3", 5),
+        ];
         assert_eq!(told(&profile), owned(&expected));
         // One file under two paths.
         for object in &mut profile.objects {

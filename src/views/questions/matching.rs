@@ -119,6 +119,10 @@ fn source(identity: &Identity) -> &str {
 
 /// An object's file, by the name that it has in tables.
 fn binary(identity: &Identity) -> String {
+    // Tables have but the first number of a library's version, and two versions may be in one process.
+    if identity.object.contains(".so.") && identity.beside.path.contains(".so.") {
+        return identity.beside.path.clone();
+    }
     let folder = identity.beside.path.rsplit_once('/');
     folder.map_or_else(String::new, |(folder, _)| {
         format!("{folder}/{}", identity.object)
