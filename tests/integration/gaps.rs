@@ -135,11 +135,14 @@ fn no_caller_is_missing_without_a_mark_and_none_is_made_up() {
                 at.map(|at| &frames[..at])
             };
             if let Some(outer) = callers("handler") {
+                // At its first instructions it has no frame yet.
+                let inner = outer.len() - 1;
+                let begins = outer[inner] == "[caller missing]";
+                let is_marked = inner > 0 && outer[inner - 1] == "[caller missing]";
                 assert!(
-                    outer.last().is_some_and(|f| f.contains("restore_rt")),
+                    begins || outer[inner].contains("restore_rt") && is_marked,
                     "{line}"
                 );
-                assert_eq!(outer[outer.len() - 2], "[caller missing]", "{line}");
                 told[0] += 1;
             }
             if let Some(outer) = callers("interrupted") {
