@@ -33,13 +33,17 @@ pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<Eve
     Ok(at)
 }
 
-/// Says that no sample of a clock is left where another event is shown in its place: it answers another question.
-pub(super) fn tell_other(profile: &Profile, shown: EventId, diag: &Diagnostics) {
+/// Says that no sample of a clock is left where nobody asked for the event that is shown in its place: it answers another question.
+pub(super) fn tell_other(
+    profile: &Profile,
+    (shown, wanted): (EventId, Option<&str>),
+    diag: &Diagnostics,
+) {
     let mut clocks = profile
         .events
         .iter()
         .filter(|event| event.is_cpu() && !event.is_off_cpu());
-    let is_other = !profile[shown].is_cpu() && profile[shown].samples > 0;
+    let is_other = wanted.is_none() && !profile[shown].is_cpu() && profile[shown].samples > 0;
     if let Some(clock) = clocks.find(|event| event.samples == 0).filter(|_| is_other) {
         let (clock, shown) = (&clock.name, &profile[shown].name);
         diag.warn(format!(

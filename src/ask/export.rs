@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::problem::require;
-use super::problem::tell_lost;
+use super::problem::{require, tell_lost};
 use super::{AskError, Question, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -82,9 +81,7 @@ impl Question for Export {
         match format {
             Export::Firefox { per_cpu } => {
                 event = shown_event(&profile, name)?;
-                if name.is_none() {
-                    tell_other(&profile, event, diag);
-                }
+                tell_other(&profile, (event, name), diag);
                 let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
                 require(has_cpu || !per_cpu, || {
                     let path = &profile.recording.path;

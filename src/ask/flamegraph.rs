@@ -100,10 +100,9 @@ impl Question for Flamegraph {
             leave_out(&mut profile);
             require_samples(&profile)?;
         }
-        let event = shown_event(&profile, request.event.as_deref())?;
-        if request.event.is_none() {
-            tell_other(&profile, event, diag);
-        }
+        let wanted = request.event.as_deref();
+        let event = shown_event(&profile, wanted)?;
+        tell_other(&profile, (event, wanted), diag);
         let mut caption = Caption::of(&profile, event);
         let (flame, findings) = flame(request, (&profile, event), &mut caption, diag)?;
         let fixed = fixed(&profile, event, findings.as_ref().filter(|_| !view.is_page));

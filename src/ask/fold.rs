@@ -62,11 +62,10 @@ fn events(
     request: &Request<Fold>,
     diag: &Diagnostics,
 ) -> Result<Vec<EventId>, AskError> {
-    let chosen = shown_event(profile, request.event.as_deref())?;
-    if request.event.is_none() {
-        tell_other(profile, chosen, diag);
-    }
-    if request.event.is_some() {
+    let wanted = request.event.as_deref();
+    let chosen = shown_event(profile, wanted)?;
+    tell_other(profile, (chosen, wanted), diag);
+    if wanted.is_some() {
         return Ok(vec![chosen]);
     }
     let weigh_alike = request.load.weight.spec == Spec::Samples;

@@ -161,9 +161,8 @@ impl<Q: Question> Request<Q> {
         let (profile, evidence) = load::load_examined(&self.load_options(), diag)?;
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
         let asked = Asked::of((profile, &evidence), (&self.filters, &self.own), about)?;
-        if self.event.is_none() {
-            tell_other(&asked.profile, asked.tally.event, diag);
-        }
+        let shown = (asked.tally.event, self.event.as_deref());
+        tell_other(&asked.profile, shown, diag);
         Ok(asked)
     }
 }

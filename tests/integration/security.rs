@@ -23,6 +23,20 @@ struct Case {
 }
 
 impl Case {
+    /// Writes a recording with a sample at an address.
+    fn write_sampled(&self, mut recording: Recording, ip: u64) {
+        recording.sample(&Sample {
+            ip,
+            pid: PID,
+            tid: PID,
+            time: 10,
+            period: 1,
+            chain: &[CONTEXT_USER, ip],
+            user: None,
+        });
+        self.write("case/perf.data", recording.file());
+    }
+
     fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("pjit").tempdir();
         let folder = folder.expect("a folder");
@@ -224,16 +238,7 @@ fn a_program_is_packed_if_it_is_what_was_mapped() {
         build_id: None,
     });
     let ip = 0x40_0000 + places[1].0 - start;
-    recording.sample(&Sample {
-        ip,
-        pid: PID,
-        tid: PID,
-        time: 10,
-        period: 1,
-        chain: &[CONTEXT_USER, ip],
-        user: None,
-    });
-    case.write("case/perf.data", recording.file());
+    case.write_sampled(recording, ip);
     let (is_packed, said) = packed(&case, &[]);
     assert!(is_packed, "{said}");
 }
@@ -531,16 +536,7 @@ fn record_build(case: &Case, id: [u8; 20], offset: u64) {
         build_id: Some(id),
     });
     let ip = 0x40_0000 + offset;
-    recording.sample(&Sample {
-        ip,
-        pid: PID,
-        tid: PID,
-        time: 10,
-        period: 1,
-        chain: &[CONTEXT_USER, ip],
-        user: None,
-    });
-    case.write("case/perf.data", recording.file());
+    case.write_sampled(recording, ip);
 }
 
 /// debuginfod's client stores whatever a server sends: a page that asks for a password, another program, nothing.

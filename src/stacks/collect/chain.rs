@@ -32,6 +32,8 @@ pub(super) struct ChainBuilder<'a> {
     at_calls: bool,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
+    /// By address: whether it may be that of a call, where somebody asked.
+    calls: IndexVec<PcId, Option<bool>>,
     /// By address, of ips and of calls: whose frame the frame pointer leads to, where somebody asked.
     pointers: [IndexVec<PcId, Option<FramePointer>>; 2],
     /// The most entries that a call stack of the processor had.
@@ -65,6 +67,7 @@ impl<'a> ChainBuilder<'a> {
             marks_gaps,
             at_calls,
             span: None,
+            calls: IndexVec::new(),
             pointers: Default::default(),
             most_branches: 0,
             skips: false,
@@ -232,13 +235,10 @@ impl<'a> ChainBuilder<'a> {
         let mut end = out.ids.len();
         for at in leaf..end {
             let pointer = self.pointer(out.ids[at], at == leaf, space, out.addresses);
-            let next = out
-                .ids
-                .get(at + 1)
-                .map(|next| out.addresses.all()[*next].at);
+            let next = out.ids.get(at + 1).copied();
             let is_missing = match (pointer, next) {
                 (FramePointer::Own, _) => false,
-                (_, Some(next)) if !self.is_behind_call(next, space) => {
+                (_, Some(next)) if !self.is_call(next, space, out.addresses) => {
                     end = at + 1;
                     break;
                 }
@@ -264,9 +264,12 @@ impl<'a> ChainBuilder<'a> {
     }
 
     /// Whether an address of a chain, not the first one, may be that of a call.
-    fn is_behind_call(&mut self, at: Avma, space: &SpaceAt<'_, 'a>) -> bool {
-        let behind = at.0.wrapping_add(u64::from(self.at_calls));
-        self.unwinder.is_behind_call(Avma(behind), space)
+    fn is_call(&mut self, id: PcId, space: &SpaceAt<'_, 'a>, addresses: &Addresses) -> bool {
+        *known(&mut self.calls, id).get_or_insert_with(|| {
+            let at = addresses.all()[id].at;
+            let behind = at.0.wrapping_add(u64::from(self.at_calls));
+            self.unwinder.is_behind_call(Avma(behind), space)
+        })
     }
 
     /// Whose frame the frame pointer leads to at an address of a chain.
@@ -277,11 +280,8 @@ impl<'a> ChainBuilder<'a> {
         space: &SpaceAt<'_, 'a>,
         addresses: &Addresses,
     ) -> FramePointer {
-        let known = &mut self.pointers[usize::from(!is_leaf)];
-        if id.index() >= known.len() {
-            known.resize(id.index() + 1, None);
-        }
-        *known[id].get_or_insert_with(|| {
+        let pointers = &mut self.pointers[usize::from(!is_leaf)];
+        *known(pointers, id).get_or_insert_with(|| {
             let at = addresses.all()[id].at;
             let is_return = !is_leaf && !self.at_calls;
             let at = if is_return {
@@ -322,6 +322,14 @@ impl<'a> ChainBuilder<'a> {
             StackEnd::Recorded
         }
     }
+}
+
+/// What is known of an address, yet nothing where nobody asked.
+fn known<T: Clone>(all: &mut IndexVec<PcId, Option<T>>, id: PcId) -> &mut Option<T> {
+    if id.index() >= all.len() {
+        all.resize(id.index() + 1, None);
+    }
+    &mut all[id]
 }
 
 /// Whether the file of the outermost frame is not there, or another one, or one that describes no code: what a runtime saved.

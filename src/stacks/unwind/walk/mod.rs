@@ -167,23 +167,32 @@ impl<'a, A: Architecture> Walker<'a, A> {
             return None;
         }
         let link = A::strip(A::register(regs, A::RA)?);
-        let cursor = Cursor {
-            sp: 0,
-            sp_exact: false,
-            fp: None,
-            lr: Some(link),
-        };
-        let mut frames = Frames {
+        let mut frames = self.without_stack(*regs, Some(link), code);
+        frames.leaf_caller(ip.0, link, recorded)
+    }
+
+    /// A walk in which nothing but code can be looked at.
+    fn without_stack<'w, 'b, S: CodeSpace<'a>>(
+        &'w mut self,
+        regs: Registers<'b>,
+        lr: Option<u64>,
+        code: &'w S,
+    ) -> Frames<'w, 'b, 'a, A, S> {
+        Frames {
             walker: self,
             code,
             stack: Stack::new(0, &[]),
-            basis: Basis::Sample(*regs),
-            cursor,
-            leaf: true,
+            basis: Basis::Sample(regs),
+            cursor: Cursor {
+                sp: 0,
+                sp_exact: false,
+                fp: None,
+                lr,
+            },
+            leaf: lr.is_some(),
             way: None,
             probes: 0,
-        };
-        frames.leaf_caller(ip.0, link, recorded)
+        }
     }
 
     /// See [`super::Unwinder::frame_pointer`].
@@ -226,22 +235,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             mask: 0,
             values: &[],
         };
-        let cursor = Cursor {
-            sp: 0,
-            sp_exact: false,
-            fp: None,
-            lr: None,
-        };
-        let mut frames = Frames {
-            walker: self,
-            code,
-            stack: Stack::new(0, &[]),
-            basis: Basis::Sample(regs),
-            cursor,
-            leaf: false,
-            way: None,
-            probes: 0,
-        };
+        let mut frames = self.without_stack(regs, None, code);
         let target = frames.target(at.0, false);
         !matches!(target.place, CodeLocation::Nothing)
             && frames.call_check(&target) != CallCheck::NoCall

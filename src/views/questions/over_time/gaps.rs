@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 
 use super::spells::{steps, usual_period};
-use super::timeline::{Moment, Timeline};
-use crate::profile::ThreadId;
+use super::timeline::{OfThread, Timeline};
+use crate::profile::{ThreadId, Wait};
 use crate::questions::functions::FunctionId;
 use crate::run_state::RunState;
 
@@ -60,12 +60,12 @@ impl Gaps {
 /// Shorter ones are none, in ns.
 const SHORTEST: u64 = 50_000_000;
 
-pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Gaps> {
-    let threads = timeline.by_thread().into_iter();
+pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Gaps> {
     let mut all: Vec<Gaps> = threads
-        .map(|(thread, moments)| Gaps {
-            thread,
-            all: of_thread(timeline, thread, &moments),
+        .iter()
+        .map(|of| Gaps {
+            thread: of.thread,
+            all: of_thread(timeline, of),
         })
         .filter(|gaps| !gaps.all.is_empty())
         .collect();
@@ -73,7 +73,8 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Gaps> {
     all
 }
 
-fn of_thread(timeline: &Timeline<'_>, thread: ThreadId, moments: &[Moment]) -> Vec<Gap> {
+fn of_thread(timeline: &Timeline<'_>, of: &OfThread) -> Vec<Gap> {
+    let moments = &of.moments;
     let mut usual = steps(moments);
     usual.sort_unstable();
     let usual = usual.get(usual.len() * 95 / 100).copied().unwrap_or(0);
@@ -89,21 +90,18 @@ fn of_thread(timeline: &Timeline<'_>, thread: ThreadId, moments: &[Moment]) -> V
             to: pair[1].time,
             before: timeline.paths[pair[0].path].leaf,
             behind: timeline.paths[pair[1].path].leaf,
-            state: state(timeline, thread, (pair[0].time, pair[1].time)),
+            state: state(&of.away, (pair[0].time, pair[1].time)),
         })
         .collect()
 }
 
-/// What a thread did for more than half of a time.
-fn state(timeline: &Timeline<'_>, thread: ThreadId, (from, to): (u64, u64)) -> Option<RunState> {
+/// What a thread did for more than half of a time, by its waits in order.
+fn state(waits: &[Wait], (from, to): (u64, u64)) -> Option<RunState> {
     let mut sums = [RunState::Blocked, RunState::BlockedIo, RunState::Runnable].map(|of| (0, of));
-    for wait in timeline
-        .all_waits
-        .iter()
-        .filter(|wait| wait.thread == thread)
-    {
-        let end = wait.to.unwrap_or(u64::MAX).min(to);
-        let inside = end.saturating_sub(wait.from.max(from));
+    let end = |wait: &Wait| wait.to.unwrap_or(u64::MAX);
+    let first = waits.partition_point(|wait| end(wait) <= from);
+    for wait in waits[first..].iter().take_while(|wait| wait.from < to) {
+        let inside = end(wait).min(to).saturating_sub(wait.from.max(from));
         let sum = sums.iter_mut().find(|(_, state)| *state == wait.state);
         if let Some((sum, _)) = sum {
             *sum += inside;

@@ -79,7 +79,11 @@ impl OverTime {
         // Other events happen for reasons of their own: without one of them a thread may have run.
         let is_cpu = profile.events[event].is_cpu() && !profile.events[event].is_off_cpu();
         let (spells, gaps) = if is_cpu {
-            (spells::find(&timeline), gaps::find(&timeline))
+            let threads = timeline.by_thread();
+            (
+                spells::find(&timeline, &threads),
+                gaps::find(&timeline, &threads),
+            )
         } else {
             Default::default()
         };

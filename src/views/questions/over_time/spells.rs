@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::timeline::{FEWEST, Moment, Timeline};
+use super::timeline::{FEWEST, Moment, OfThread, Timeline};
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
 
@@ -47,16 +47,20 @@ const LEAST: usize = 8;
 const SHARES: [f64; 2] = [0.005, 0.8];
 /// Spells of a function that are kept: of more the text would say no more.
 const MOST: usize = 10_000;
+/// Functions of a thread that are compared with each other.
+const MOST_FUNCTIONS: usize = 1000;
 
-pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Spell> {
+pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
     let mut all = Vec::new();
-    for (thread, moments) in timeline.by_thread() {
-        let whole: Vec<Moment> = moments
-            .into_iter()
-            .filter(|moment| timeline.is_whole(moment))
-            .collect();
-        if whole.len() >= FEWEST {
-            of_thread(timeline, thread, &whole, &mut all);
+    for of in threads {
+        // A cut stack tells neither what ran nor what was left by a wait.
+        let whole = |moments: &[Moment]| -> Vec<Moment> {
+            let whole = moments.iter().filter(|moment| timeline.is_whole(moment));
+            whole.copied().collect()
+        };
+        let moments = whole(&of.moments);
+        if moments.len() >= FEWEST {
+            of_thread(timeline, (of.thread, &moments, &whole(&of.waits)), &mut all);
         }
     }
     all.sort_by_key(|spell| {
@@ -113,10 +117,11 @@ struct Open {
     depth: usize,
 }
 
-fn of_thread(timeline: &Timeline<'_>, thread: ThreadId, moments: &[Moment], out: &mut Vec<Spell>) {
-    let waits = timeline.waits.iter().filter(|wait| wait.thread == thread);
-    // A cut stack does not tell what was left by a wait.
-    let waits: Vec<&Moment> = waits.filter(|wait| timeline.is_whole(wait)).collect();
+fn of_thread(
+    timeline: &Timeline<'_>,
+    (thread, moments, waits): (ThreadId, &[Moment], &[Moment]),
+    out: &mut Vec<Spell>,
+) {
     let limit = if timeline.knows_waits() {
         u64::MAX
     } else {
@@ -217,6 +222,7 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
             of.function,
         )
     });
+    found.truncate(MOST_FUNCTIONS);
     let mut kept: Vec<Runs> = Vec::new();
     for of in found {
         let same = kept.iter_mut().find(|known| {

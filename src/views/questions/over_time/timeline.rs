@@ -1,5 +1,7 @@
 //! The samples of an event in order of time, and what each distinct stack has in it.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{IndexVec, index_vec};
@@ -50,10 +52,10 @@ pub(super) struct Timeline<'p> {
     pub(super) functions: &'p Functions,
     pub(super) moments: Vec<Moment>,
     /// Where threads went to sleep, in order of time, if stacks tell that.
-    pub(super) waits: Vec<Moment>,
+    waits: Vec<Moment>,
     pub(super) paths: IndexVec<PathId, Path>,
     /// When threads were on no processor, if that is known.
-    pub(super) all_waits: &'p [Wait],
+    all_waits: &'p [Wait],
     /// Threads with own code, or all where none has.
     pub(super) threads: Vec<ThreadId>,
     pub(super) are_own: bool,
@@ -62,6 +64,17 @@ pub(super) struct Timeline<'p> {
     usual: FxHashMap<ThreadId, FunctionId>,
     /// Whether periods are nanoseconds.
     pub(super) is_clock: bool,
+}
+
+/// What is known of a thread, each in order of time.
+#[derive(Debug)]
+pub(super) struct OfThread {
+    pub(super) thread: ThreadId,
+    pub(super) moments: Vec<Moment>,
+    /// Where it went to sleep, if stacks tell that.
+    pub(super) waits: Vec<Moment>,
+    /// When it was on no processor, if that is known.
+    pub(super) away: Vec<Wait>,
 }
 
 /// Samples of a thread below which nothing is said of it.
@@ -154,14 +167,31 @@ impl<'p> Timeline<'p> {
     }
 
     /// The same by thread, of those that have enough.
-    pub(super) fn by_thread(&self) -> Vec<(ThreadId, Vec<Moment>)> {
-        let mut of: FxHashMap<ThreadId, Vec<Moment>> = FxHashMap::default();
+    pub(super) fn by_thread(&self) -> Vec<OfThread> {
+        let mut of: BTreeMap<ThreadId, OfThread> = BTreeMap::new();
         for moment in self.looked_at() {
-            of.entry(moment.thread).or_default().push(*moment);
+            let of = of.entry(moment.thread).or_insert_with(|| OfThread {
+                thread: moment.thread,
+                moments: Vec::new(),
+                waits: Vec::new(),
+                away: Vec::new(),
+            });
+            of.moments.push(*moment);
         }
-        let mut of: Vec<(ThreadId, Vec<Moment>)> = of.into_iter().collect();
-        of.retain(|(_, moments)| moments.len() >= FEWEST);
-        of.sort_unstable_by_key(|(thread, _)| *thread);
+        of.retain(|_, of| of.moments.len() >= FEWEST);
+        for wait in &self.waits {
+            if let Some(of) = of.get_mut(&wait.thread) {
+                of.waits.push(*wait);
+            }
+        }
+        for wait in self.all_waits {
+            if let Some(of) = of.get_mut(&wait.thread) {
+                of.away.push(*wait);
+            }
+        }
+        let mut of: Vec<OfThread> = of.into_values().collect();
+        of.iter_mut()
+            .for_each(|of| of.away.sort_by_key(|wait| wait.from));
         of
     }
 
