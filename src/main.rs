@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         diag: &diag,
     };
     let result = pjit::cli::run(verb, &context);
-    let failed = verb.strict() && diag.has_warnings();
+    let failed = verb.strict() && diag.has_warnings() || diag.has_failed();
     say(&diag);
     match result {
         Ok(_) if failed => ExitCode::FAILURE,

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::problem::{require, tell_lost};
-use super::{AskError, Question, Request, shown_event, tell_other};
+use super::{AskError, OfEach, Question, Read, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
+use crate::load;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
 use crate::output::firefox::{self, FirefoxOptions};
@@ -65,6 +66,16 @@ impl Question for Export {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Exported, AskError> {
+        Self::answer_by(request, diag, &|load| load::load(load, diag))
+    }
+}
+
+impl OfEach for Export {
+    fn answer_by(
+        request: &Request<Self>,
+        diag: &Diagnostics,
+        read: Read<'_>,
+    ) -> Result<Exported, AskError> {
         let mut load = request.load_options();
         let format = request.view.clone();
         if let Export::Firefox { .. } = format {
@@ -74,7 +85,7 @@ impl Question for Export {
             load.needs |= Needs::WAITS.only_if(has_waits);
         }
         let threads = load.reading.threads;
-        let (mut profile, _) = request.profile_of(&load, diag)?;
+        let (mut profile, _) = request.profile_by(&load, read)?;
         tell_lost(&profile, diag);
         let name = request.event.as_deref();
         let mut event = EventId::default();

@@ -16,12 +16,13 @@ use crate::flame::{
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, grouped, plural};
-use crate::output::html::{self, Content, FunctionCode, PageOptions};
+use crate::output::html::{self, Content, FunctionCode, PageOptions, When};
 use crate::output::svg::{self, Drawing, SvgOptions};
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;
 use crate::questions::functions::Functions as Known;
 use crate::questions::idle::leave_out;
+use crate::questions::over_time::{self, OverTime};
 use crate::questions::summary::labels;
 use crate::questions::tally::Tally;
 use crate::unit::Unit;
@@ -45,6 +46,8 @@ pub struct Flamegraph {
     pub look: FrameLook,
     /// Folders with sources, where the code of the hottest functions is wanted too.
     pub code: Option<Vec<PathBuf>>,
+    /// No panel of the time in the page.
+    pub no_time: bool,
 }
 
 /// How frames are shown. Differences have clean names and all frames.
@@ -72,6 +75,8 @@ pub struct Picture {
     /// By what weights were multiplied.
     fixed: u64,
     code: Option<Vec<FunctionCode>>,
+    /// What is known of the time, and names of functions, if the page has them.
+    when: Option<(OverTime, Vec<String>)>,
     comparison: Comparison,
     threads: usize,
 }
@@ -84,7 +89,11 @@ impl Question for Flamegraph {
 
     fn needs(&self) -> Needs {
         let is_compared = !self.base.is_empty();
-        flame::NEEDS | Needs::CODE.only_if(self.code.is_some()) | Needs::PLACES.only_if(is_compared)
+        flame::NEEDS
+            | Needs::CODE.only_if(self.code.is_some())
+            | Needs::PLACES.only_if(is_compared)
+            | Needs::THREADS.only_if(self.roots != Roots::Comm)
+            | over_time::NEEDS.only_if(self.may_have_time())
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Picture, AskError> {
@@ -105,6 +114,7 @@ impl Question for Flamegraph {
         tell_other(&profile, (event, wanted), diag);
         let mut caption = Caption::of(&profile, event);
         let (flame, findings) = flame(request, (&profile, event), &mut caption, diag)?;
+        let when = when(request, (&profile, event), &flame);
         let fixed = fixed(&profile, event, findings.as_ref().filter(|_| !view.is_page));
         let (mut weights, mut other) = match &findings {
             Some(findings) if !view.is_page => {
@@ -132,6 +142,7 @@ impl Question for Flamegraph {
             other,
             fixed,
             code,
+            when,
             comparison: view.comparison,
             threads: request.load.reading.threads,
         })
@@ -144,6 +155,10 @@ fn with_code(
     folders: &[PathBuf],
     diag: &Diagnostics,
 ) -> Result<(Profile, Assembly), AskError> {
+    if !request.load.more.is_empty() {
+        let text = "--source is for one recording";
+        return Err(AskError::Request(text.to_owned()));
+    }
     let selection = Selection {
         percent_limit: CODE_LIMIT,
         ..Selection::default()
@@ -254,7 +269,26 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
     flame
 }
 
+/// What the samples of the event say about when, and the names of functions.
+fn when(
+    request: &Request<Flamegraph>,
+    (profile, event): (&Profile, EventId),
+    flame: &Flame,
+) -> Option<(OverTime, Vec<String>)> {
+    if flame.moments.is_empty() {
+        return None;
+    }
+    let functions = Known::of(profile, &request.own);
+    let over = OverTime::of(profile, &functions, event)?;
+    Some((over, labels(&functions, false)))
+}
+
 impl Flamegraph {
+    /// Whether the page says when: several recordings have no time in common.
+    fn may_have_time(&self) -> bool {
+        self.is_page && !self.no_time && self.base.is_empty() && self.more.is_empty()
+    }
+
     fn options(&self, event: Option<EventId>, naming: Naming, threads: usize) -> flame::Options {
         let is_whole = self.base.is_empty();
         flame::Options {
@@ -263,6 +297,7 @@ impl Flamegraph {
             reverse: self.reverse && is_whole && naming == Naming::Folded,
             naming,
             by_thread: is_whole && self.is_page,
+            by_moment: self.may_have_time(),
             threads,
         }
     }
@@ -317,6 +352,10 @@ impl Picture {
             weights: &self.weights,
             findings: self.findings.as_ref(),
             code: self.code.as_deref().unwrap_or_default(),
+            when: self
+                .when
+                .as_ref()
+                .map(|(over, labels)| When { over, labels }),
         };
         let options = PageOptions {
             comparison: self.comparison,
@@ -364,6 +403,7 @@ fn code_of(
         print_lines: false,
         raw: false,
         merge_versions: false,
+        percent_limit: 0.0,
     };
     let (plan, outcome) = Plan::new(assembly, &profile.events, &options);
     let blocks = (0..plan.len()).map(|number| plan.block(number));

@@ -29,7 +29,10 @@ impl Question for Fold {
     type Answer = Folded;
 
     fn needs(&self) -> Needs {
-        folded::NEEDS | Needs::KINDS.only_if(!self.options.by.is_empty())
+        let by_thread = self.options.pid || self.options.tid;
+        folded::NEEDS
+            | Needs::KINDS.only_if(!self.options.by.is_empty())
+            | Needs::THREADS.only_if(by_thread)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Folded, AskError> {

@@ -58,6 +58,7 @@ impl Question for List {
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Lines, AskError> {
         let load = request.load_options();
         let ask = |profile: Profile, evidence: &Evidence| {
+            let evidence = std::slice::from_ref(evidence);
             let lines = request.lines((profile, evidence), diag);
             let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
             (lines, files)
@@ -76,7 +77,7 @@ impl Question for List {
 
 impl Request<List> {
     /// The answer, yet without the texts of sources.
-    fn lines(&self, read: (Profile, &Evidence), diag: &Diagnostics) -> Result<Lines, AskError> {
+    fn lines(&self, read: (Profile, &[Evidence]), diag: &Diagnostics) -> Result<Lines, AskError> {
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
         let asked = Asked::of(read, (&self.filters, &self.own), about)?;
         let Asked {

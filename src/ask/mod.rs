@@ -22,6 +22,8 @@ mod bundle;
 mod change;
 mod check;
 mod comparison;
+#[cfg(feature = "dataset")]
+mod dataset;
 mod event;
 mod export;
 mod flamegraph;
@@ -55,10 +57,10 @@ pub use script::{Script, Scripted};
 pub use stat::{Counted, Stat};
 pub use summary::{Summarised, Summary};
 
-use crate::check::{Evidence, Limits, Numbers, Verdict, judge_for};
+use crate::check::{Evidence, Level, Limits, Numbers, Verdict, judge_for};
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
-use crate::load::{self, LoadOptions};
+use crate::load::{self, LoadError, LoadOptions};
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;
@@ -119,6 +121,37 @@ pub trait Question: Sized {
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Self::Answer, AskError>;
 }
 
+/// How a recording is read.
+type Read<'r> = &'r dyn Fn(&LoadOptions) -> Result<Profile, LoadError>;
+
+/// A question that each of many recordings answers for itself.
+pub trait OfEach: Question {
+    /// Answers it; `read` reads the recording.
+    ///
+    /// # Errors
+    /// As [`Question::answer`].
+    fn answer_by(
+        request: &Request<Self>,
+        diag: &Diagnostics,
+        read: Read<'_>,
+    ) -> Result<Self::Answer, AskError>;
+}
+
+/// Asks of one recording after the other, so that there is never more than one in memory; what belongs to several of them is opened
+/// once.
+///
+/// # Errors
+/// What `each` says, which ends it.
+pub fn ask_each<Q: OfEach, E>(
+    requests: &[Request<Q>],
+    diag: &Diagnostics,
+    mut each: impl FnMut(Result<Q::Answer, AskError>) -> Result<(), E>,
+) -> Result<(), E> {
+    load::in_turn(requests, diag, |request, together| {
+        each(Q::answer_by(request, diag, &|load| together.load(load)))
+    })
+}
+
 impl<Q: Question> Request<Q> {
     /// Asks. Warnings and notes go to `diag`.
     ///
@@ -141,16 +174,16 @@ impl<Q: Question> Request<Q> {
         &self,
         diag: &Diagnostics,
     ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
-        self.profile_of(&self.load_options(), diag)
+        self.profile_by(&self.load_options(), &|load| load::load(load, diag))
     }
 
-    /// Reads the recording with other options.
-    fn profile_of(
+    /// Reads the recording with other options, by `read`.
+    fn profile_by(
         &self,
         load: &LoadOptions,
-        diag: &Diagnostics,
+        read: Read<'_>,
     ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
-        let mut profile = load::load(load, diag)?;
+        let mut profile = read(load)?;
         require_samples(&profile)?;
         let lines = filter(&mut profile, &self.filters, &self.own)?;
         Ok((profile, lines))
@@ -183,7 +216,7 @@ struct Asked {
 
 impl Asked {
     fn of(
-        (mut profile, evidence): (Profile, &Evidence),
+        (mut profile, evidence): (Profile, &[Evidence]),
         (filters, own): (&Filters, &OwnRules),
         (event, keeps_idle, limits): (Option<&str>, bool, Limits),
     ) -> Result<Self, AskError> {
@@ -207,7 +240,7 @@ impl Asked {
 fn facts(
     (profile, event): (&Profile, EventId),
     tally: &Tally,
-    evidence: &Evidence,
+    evidence: &[Evidence],
     limits: Limits,
     idle: Idle,
 ) -> (Facts, Numbers) {
@@ -215,12 +248,26 @@ fn facts(
     let about = summary
         .is_sampled()
         .then(|| (summary.name.clone(), summary.samples));
-    let verdict: Verdict = judge_for(evidence, about, limits);
+    // Of several recordings the worst one speaks for all.
+    let verdicts = evidence.iter();
+    let verdicts = verdicts.map(|evidence| judge_for(evidence, about.clone(), limits));
+    let badness = |verdict: &Verdict| {
+        let levels = [Level::Fail, Level::Warn];
+        let count = |level| {
+            let findings = verdict.findings.iter();
+            findings.filter(|finding| finding.level == level).count()
+        };
+        levels.map(count)
+    };
+    let verdict = verdicts.rev().max_by_key(badness);
     let facts = Facts {
         idle,
-        ..Facts::of(profile, tally, Some(&verdict))
+        ..Facts::of(profile, tally, verdict.as_ref())
     };
-    (facts, verdict.numbers)
+    (
+        facts,
+        verdict.map(|verdict| verdict.numbers).unwrap_or_default(),
+    )
 }
 
 /// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.

@@ -262,12 +262,15 @@ mod tests {
             Facet::Abort => ("A", ""),
             Facet::Cycles => ("7", ""),
             Facet::Data | Facet::DataSource | Facet::Source => unreachable!("they have no key"),
+            Facet::Recording | Facet::Host => unreachable!("no sample tells them"),
         }
     }
 
     /// Those with a column of their own.
     fn columns() -> impl Iterator<Item = Facet> {
-        let is_column = |facet: &Facet| !matches!(facet.row().show, Show::Hidden);
+        let of_samples = |facet: &Facet| !matches!(facet, Facet::Recording | Facet::Host);
+        let is_column =
+            move |facet: &Facet| !matches!(facet.row().show, Show::Hidden) && of_samples(facet);
         Facet::ALL.into_iter().filter(is_column)
     }
 

@@ -19,6 +19,7 @@ use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
 use crate::questions::scripts::Scripts;
+use crate::runtimes::Producer;
 use crate::runtimes::query::Query;
 use crate::time_spec::TimeSpec;
 
@@ -109,29 +110,24 @@ impl<'r> Reading<'r> {
     /// Reads recordings, so many of the base first.
     fn all(&self, all: &[&PathBuf], bases: usize) -> Result<Vec<Run>, AskError> {
         let mut runs = Vec::with_capacity(all.len());
-        let mut batches = batches(all, self.load.reading.threads)
-            .into_iter()
-            .peekable();
-        while batches.peek().is_some() {
-            load::together(self.diag, |together| -> Result<(), AskError> {
-                for batch in batches.by_ref() {
-                    let threads = (self.load.reading.threads / batch.len()).max(1);
-                    let first = runs.len();
-                    let sides = (first..).map(|at| at >= bases);
-                    let read = batch.iter().copied().zip(sides).collect();
-                    let read = in_parallel(read, batch.len(), |(path, is_new)| {
-                        self.one((path, is_new), threads, together)
-                    });
-                    for run in read {
-                        runs.push(run?);
-                    }
-                    if together.rest() {
-                        break;
-                    }
+        let batches = batches(all, self.load.reading.threads);
+        load::in_turn(
+            &batches,
+            self.diag,
+            |batch, together| -> Result<(), AskError> {
+                let threads = (self.load.reading.threads / batch.len()).max(1);
+                let first = runs.len();
+                let sides = (first..).map(|at| at >= bases);
+                let read = batch.iter().copied().zip(sides).collect();
+                let read = in_parallel(read, batch.len(), |(path, is_new)| {
+                    self.one((path, is_new), threads, together)
+                });
+                for run in read {
+                    runs.push(run?);
                 }
                 Ok(())
-            })?;
-        }
+            },
+        )?;
         Ok(runs)
     }
 
@@ -153,6 +149,7 @@ impl<'r> Reading<'r> {
             let can_be_read = can_be_read_again(&path);
             load.source = load::Source::File(path);
             if can_be_read && load::names(&load, &mut missing).is_ok() {
+                run.files.clone_from(missing.files());
                 run.known = Some(missing.known());
             }
         }
@@ -172,7 +169,7 @@ impl<'r> Reading<'r> {
         load.reading.threads = threads;
         let (profile, evidence) = together.load_examined(&load)?;
         let asked = Asked::of(
-            (profile, &evidence),
+            (profile, std::slice::from_ref(&evidence)),
             (self.filters, self.own),
             (self.event, self.keeps_idle, self.limits),
         )?;
@@ -194,8 +191,12 @@ impl<'r> Reading<'r> {
 }
 
 impl Listener for Missing {
-    fn wants_file(&self, path: &str) -> bool {
+    fn wants_file(&mut self, path: &str) -> bool {
         self.are_in_file(path)
+    }
+
+    fn see(&mut self, producer: Producer, name: &[u8]) {
+        self.in_source(producer, name);
     }
 
     fn wants(&self, name: &[u8]) -> bool {

@@ -68,10 +68,15 @@ impl Question for Summary {
             | Needs::PREDICTIONS
             | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
+            | Needs::THREADS.only_if(self.by == Some(summary::By::Process))
             | over_time::NEEDS.only_if(self.over_time)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
+        if request.view.over_time && !request.load.more.is_empty() {
+            let text = "--over-time is of one recording: several have no time in common";
+            return Err(AskError::Request(text.to_owned()));
+        }
         let asked = request.read(diag)?;
         let view = &request.view;
         let Asked {

@@ -4,7 +4,7 @@
 //! a stage may report per file without counting for itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Collects warnings and, with `-v`, notes. Shared by all threads.
@@ -18,6 +18,7 @@ pub struct Diagnostics {
     stage: Mutex<&'static str>,
     done: AtomicU64,
     total: AtomicU64,
+    has_failed: AtomicBool,
 }
 
 /// Something to say.
@@ -152,7 +153,29 @@ impl Diagnostics {
         self.add(Line::One(Level::Warning, line.into()));
     }
 
-    /// The same of what several threads look at, of which any may be the first: files of symbols. Such lines are sorted and stand
+    /// Reports that a part of what was asked for is missing: there is an answer, and it is not all of it.
+    pub fn fail(&self, line: impl Into<String>) {
+        self.has_failed.store(true, Ordering::Relaxed);
+        self.warn(line);
+    }
+
+    /// The same of recordings that were left out of so many: why each was, and how many that are.
+    pub fn leave_out(&self, whys: &[String], all: usize) {
+        for why in whys {
+            self.fail(format!("left out: {why}"));
+        }
+        if !whys.is_empty() {
+            self.fail(format!("{all} recordings, {} failed", whys.len()));
+        }
+    }
+
+    /// Whether a part of what was asked for is missing.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// A warning of what several threads look at, of which any may be the first: files of symbols. Such lines are sorted and stand
     /// behind the others, so that two runs say the same.
     pub fn warn_beside(&self, line: impl Into<String>) {
         self.add(Line::Beside(Level::Warning, line.into()));

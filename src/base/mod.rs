@@ -15,6 +15,7 @@ pub(crate) mod rbtree;
 pub mod run_state;
 pub mod runtimes;
 pub mod stack_end;
+pub mod tags;
 pub mod time_spec;
 pub mod unit;
 pub(crate) mod unseen;

@@ -63,6 +63,8 @@ bitflags::bitflags! {
         const PLACES = 1 << 24;
         /// Functions of scripts have the names and places of the originals, where source maps tell them: for views that people read.
         const ORIGINALS = 1 << 30;
+        /// Which thread each row is of, where several recordings are one. Without it those of one name and program are one.
+        const THREADS = 1 << 31;
 
         /// A row for each branch that samples have, in place of the samples.
         const BRANCHES = 1 << 25;
@@ -74,6 +76,8 @@ bitflags::bitflags! {
         const ACCESSES = 1 << 28;
         /// Where branches before samples were mispredicted.
         const PREDICTIONS = 1 << 29;
+        /// By what the records are known again, whatever file they are in.
+        const DIGEST = 1 << 32;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
@@ -81,10 +85,13 @@ bitflags::bitflags! {
 }
 
 impl Needs {
+    /// The bit of the first facet.
+    const FIRST_FACET: u32 = 33;
+
     /// Rows apart by a facet, by its number in the table of facets. The bits behind those with a name are theirs.
     #[must_use]
     pub const fn facet(number: u32) -> Self {
-        Self::from_bits_retain(1 << (32 + number))
+        Self::from_bits_retain(1 << (Self::FIRST_FACET + number))
     }
 
     /// The needs, or none.
@@ -109,6 +116,9 @@ mod tests {
             assert_eq!(flag.value().bits().count_ones(), 1, "{}", flag.name());
             known |= *flag.value();
         }
-        assert!(known.bits() < 1 << 32, "those above are facets");
+        assert!(
+            known.bits() < 1 << Needs::FIRST_FACET,
+            "those above are facets"
+        );
     }
 }

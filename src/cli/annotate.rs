@@ -327,6 +327,16 @@ impl AnnotateArgs {
         })
     }
 
+    /// As in perf, a name that was asked for is shown however little it has.
+    fn percent_limit(&self) -> f64 {
+        let is_named = !self.what.symbols.is_empty() || self.positional.is_some();
+        if is_named {
+            0.0
+        } else {
+            self.what.percent_limit
+        }
+    }
+
     fn selection(&self) -> Selection {
         let names = self.what.symbols.iter().chain(&self.positional);
         let spellings = |name: &String| {
@@ -339,12 +349,7 @@ impl AnnotateArgs {
         };
         let symbols: Vec<_> = names.map(spellings).collect();
         Selection {
-            // As in perf, a name that was asked for is shown however little it has.
-            percent_limit: if symbols.is_empty() {
-                self.what.percent_limit
-            } else {
-                0.0
-            },
+            percent_limit: self.percent_limit(),
             symbols,
             contains: self.what.symbol_filter.clone(),
         }
@@ -364,6 +369,7 @@ impl AnnotateArgs {
             print_lines: self.layout.print_line,
             raw: self.layout.asm_raw,
             merge_versions: self.what.merge_versions,
+            percent_limit: self.percent_limit(),
         }
     }
 

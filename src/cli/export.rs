@@ -8,20 +8,26 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::filters::FilterArgs;
-use super::input::{Environment, InputArgs};
+use super::input::{InputArgs, SeveralArgs};
+use super::labels::LabelArgs;
 use super::page::Page;
+use super::record::parse_bytes;
 use super::target::ReplaceArgs;
-use super::terminal::Output;
+use super::terminal::{Output, with_progress};
 use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{Export, Request, Written};
+use crate::ask::{AskError, Export, Exported, Request, Written, ask_each};
 use crate::diagnostics::Diagnostics;
+use crate::load::LoadOptions;
 use crate::output::caption::plural;
+#[cfg(feature = "dataset")]
+use crate::output::dataset::DatasetOptions;
 use crate::output::gzip::{self, Effort};
 use crate::output::pprof::{Label, PprofOptions};
 use crate::output::stacks_csv;
 use crate::output::text::harmless;
+use crate::tags::Tags;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -41,6 +47,10 @@ pub(super) const PAGE: Page = Page {
             "pjit export -o all.csv.gz runs/*.data",
             "a row for each stack, for SQL",
         ),
+        (
+            "pjit export --format parquet -o ROOT runs/*.data",
+            "tables for SQL engines",
+        ),
     ],
     short: &[
         "output",
@@ -48,6 +58,7 @@ pub(super) const PAGE: Page = Page {
         "event",
         "per-cpu",
         "labels",
+        "label",
         "max-stacks",
         "merge",
         "samples",
@@ -59,9 +70,12 @@ pub(super) const PAGE: Page = Page {
 /// Arguments of `pjit export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// Recordings to read [default: perf.data]; several only for CSV
+    /// Recordings to read [default: perf.data]; several for pprof, added up, CSV and parquet
     #[arg(value_name = "FILE", conflicts_with = "input")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -103,11 +117,18 @@ pub struct ExportArgs {
     #[arg(long, value_name = "N")]
     max_stacks: Option<usize>,
 
+    /// pprof: keep so many stacks that the file, unpacked, has at most N bytes (4M)
+    #[arg(long, value_name = "N", value_parser = parse_bytes)]
+    max_bytes: Option<u64>,
+
+    #[command(flatten)]
+    label: LabelArgs,
+
     /// speedscope: write one entry for each stack, without time
     #[arg(long)]
     merge: bool,
 
-    /// CSV: write a row for each sample, with time and CPU
+    /// CSV, parquet: write a row for each sample, with time and CPU
     #[arg(long)]
     samples: bool,
 
@@ -126,6 +147,8 @@ enum Format {
     Speedscope,
     /// For spreadsheets and databases
     Csv,
+    /// A folder of tables of many recordings, for SQL engines
+    Parquet,
 }
 
 impl Format {
@@ -176,13 +199,18 @@ impl Verb for ExportArgs {
         let by_name = Format::of(&self.output);
         let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
             return Err(wrong_usage(format!(
-                "export knows no format for the name {}\nhint: -o x.json.gz, x.pb.gz, x.speedscope.json or x.csv.gz; or --format firefox, pprof, speedscope, csv",
+                "export knows no format for the name {}\nhint: -o x.json.gz, x.pb.gz, x.speedscope.json or x.csv.gz; or --format firefox, pprof, speedscope, csv, parquet",
                 self.output.display()
             )));
         };
-        if format != Format::Csv && self.files.len() > 1 {
+        self.check_options(format)?;
+        let load = self
+            .several
+            .load_options(&self.files, &self.input, context.environment)
+            .map_err(wrong_usage)?;
+        if matches!(format, Format::Firefox | Format::Speedscope) && !load.more.is_empty() {
             return Err(wrong_usage(
-                "only CSV takes several recordings\nhint: -o all.csv.gz",
+                "this format takes one recording\nhint: -o all.csv.gz, or all.pb.gz",
             ));
         }
         let to_stdout = self.output.as_os_str() == "-";
@@ -191,13 +219,30 @@ impl Verb for ExportArgs {
                 "pprof's format is not for a terminal\nhint: -o app.pb.gz",
             ));
         }
-        let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
-            [] => vec![None],
-            files => files.iter().map(Some).collect(),
+        let tags = self.tags(format)?;
+        let view = match format {
+            Format::Firefox => Export::Firefox {
+                per_cpu: self.per_cpu,
+            },
+            Format::Pprof => Export::Pprof(PprofOptions {
+                labels: self.labels.0.clone(),
+                of_recordings: !load.more.is_empty(),
+                tags,
+                max_stacks: self.max_stacks,
+                max_bytes: self.max_bytes,
+            }),
+            Format::Speedscope => Export::Speedscope { merged: self.merge },
+            Format::Csv => Export::Csv {
+                samples: self.samples,
+            },
+            Format::Parquet => return self.dataset(tags, load, context),
         };
-        let requests = files.into_iter();
-        let requests = requests.map(|file| self.request(file, format, context.environment));
-        let requests: Vec<_> = requests.collect::<Result<_, _>>().map_err(wrong_usage)?;
+        let loads = match format {
+            // Rows tell which recording they are of.
+            Format::Csv => load.apart().collect(),
+            _ => vec![load],
+        };
+        let requests = self.requests(&view, loads)?;
         let packed = by_name.is_some_and(|(_, packed)| packed) || format == Format::Pprof;
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path, self.replace.force_output)?;
@@ -212,7 +257,7 @@ impl Verb for ExportArgs {
                 Format::Firefox => "; open it in https://profiler.firefox.com".to_owned(),
                 Format::Pprof => format!("; go tool pprof -http=: {}", self.output.display()),
                 Format::Speedscope => "; open it in https://www.speedscope.app".to_owned(),
-                Format::Csv => String::new(),
+                Format::Csv | Format::Parquet => String::new(),
             };
             writeln!(std::io::stderr(), "{}: {line}{opened}", harmless(&name))?;
         }
@@ -221,6 +266,10 @@ impl Verb for ExportArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+
+    fn takes_several(&self) -> bool {
+        true
     }
 }
 
@@ -263,29 +312,82 @@ fn one(
 }
 
 impl ExportArgs {
-    /// What is asked for of a recording.
-    fn request(
+    /// Refuses what another format has.
+    fn check_options(&self, format: Format) -> anyhow::Result<()> {
+        use Format::{Csv, Firefox, Parquet, Pprof, Speedscope};
+        let options = [
+            ("--per-cpu", self.per_cpu, &[Firefox][..]),
+            ("--max-stacks", self.max_stacks.is_some(), &[Pprof]),
+            ("--max-bytes", self.max_bytes.is_some(), &[Pprof]),
+            ("--label", self.label.is_given(), &[Pprof, Parquet]),
+            ("--merge", self.merge, &[Speedscope]),
+            ("--samples", self.samples, &[Csv, Parquet]),
+        ];
+        let mut given = options.iter().filter(|(_, is_given, _)| *is_given);
+        let Some((option, _, of)) = given.find(|(.., of)| !of.contains(&format)) else {
+            return Ok(());
+        };
+        let values: Vec<_> = of.iter().filter_map(Format::to_possible_value).collect();
+        let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+        Err(wrong_usage(format!(
+            "{option} is for {} alone\nhint: --format {}",
+            names.join(" and "),
+            names.first().unwrap_or(&"pprof")
+        )))
+    }
+
+    /// The labels that were given; a sample of pprof has none of them already.
+    fn tags(&self, format: Format) -> anyhow::Result<Tags> {
+        let tags = self.label.tags()?;
+        let is_taken = |name: &str| format == Format::Pprof && tags.get(name).is_some();
+        match Label::NAMES.iter().find(|(name, _)| is_taken(name)) {
+            Some((name, _)) => Err(wrong_usage(format!(
+                "--label cannot give '{name}', which samples have from the recording"
+            ))),
+            None => Ok(tags),
+        }
+    }
+
+    /// Writes tables into a folder.
+    #[cfg(feature = "dataset")]
+    fn dataset(
         &self,
-        file: Option<&PathBuf>,
-        format: Format,
-        environment: &Environment,
-    ) -> Result<Request<Export>, String> {
-        let mut load = self.input.load_options(file, environment);
+        tags: Tags,
+        load: LoadOptions,
+        context: &Context<'_>,
+    ) -> anyhow::Result<ExitCode> {
+        let view = DatasetOptions {
+            times: self.samples,
+            tags,
+        };
+        let requests = self.requests(&view, load.apart().collect())?;
+        super::dataset::write(&requests, &self.output, context.diag)
+    }
+
+    /// Says where there is a pjit that does.
+    #[cfg(not(feature = "dataset"))]
+    #[expect(clippy::unused_self, reason = "the other one writes what it says")]
+    fn dataset(&self, _: Tags, _: LoadOptions, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        Err(wrong_usage(
+            "this pjit was built without the dataset, which packages have\nhint: cargo install --path . --locked --features dataset",
+        ))
+    }
+
+    /// What is asked for of each recording.
+    fn requests<Q: Clone>(
+        &self,
+        view: &Q,
+        loads: Vec<LoadOptions>,
+    ) -> anyhow::Result<Vec<Request<Q>>> {
+        let requests = loads.into_iter();
+        let requests = requests.map(|load| self.request(load, view.clone()));
+        requests.collect::<Result<_, _>>().map_err(wrong_usage)
+    }
+
+    /// What is asked for of a recording.
+    fn request<Q>(&self, mut load: LoadOptions, view: Q) -> Result<Request<Q>, String> {
         self.weight.apply(&mut load, self.input.force, true);
         let filters = self.filters.apply(&mut load)?;
-        let view = match format {
-            Format::Firefox => Export::Firefox {
-                per_cpu: self.per_cpu,
-            },
-            Format::Pprof => Export::Pprof(PprofOptions {
-                labels: self.labels.0.clone(),
-                max_stacks: self.max_stacks,
-            }),
-            Format::Speedscope => Export::Speedscope { merged: self.merge },
-            Format::Csv => Export::Csv {
-                samples: self.samples,
-            },
-        };
         Ok(Request {
             event: self.event.clone(),
             filters,
@@ -307,12 +409,26 @@ impl ExportArgs {
         put(packed.then_some(Effort::Small), threads, out, |out| {
             stacks_csv::write_heading(self.samples, out)?;
             let mut rows = 0;
-            for request in requests {
-                if let Written::Rows(more) = answered(request, diag)?.write(out)? {
-                    rows += more;
+            let (mut files, mut failures) = (0_usize, Vec::new());
+            let each = |answer: Result<Exported, AskError>| {
+                match answer {
+                    Ok(exported) => {
+                        files += 1;
+                        if let Written::Rows(more) = exported.write(out)? {
+                            rows += more;
+                        }
+                    }
+                    Err(error) => failures.push(error),
                 }
+                anyhow::Ok(())
+            };
+            with_progress(diag, || ask_each(requests, diag, each))?;
+            if files == 0 && !failures.is_empty() {
+                return Err(failures.swap_remove(0).into());
             }
-            let files = plural(requests.len(), "recording");
+            let whys: Vec<String> = failures.iter().map(AskError::to_string).collect();
+            diag.leave_out(&whys, requests.len());
+            let files = plural(files, "recording");
             Ok(format!("{} of {files}", plural(rows, "row")))
         })
     }

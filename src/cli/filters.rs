@@ -258,7 +258,7 @@ pub struct StackFilterArgs {
     #[arg(long = "show-from", value_name = "REGEX")]
     show_from: Vec<String>,
 
-    /// Only samples with this tag; KEY is comm, pid, tid, cpu, event, kind, package or activity
+    /// Only samples with this tag; KEY is comm, pid, tid, cpu, event, kind, package, activity, recording or host
     #[arg(long = "tagfocus", value_name = "KEY=REGEX")]
     tag_focus: Vec<String>,
 

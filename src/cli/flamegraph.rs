@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use super::annotate::source_roots;
 use super::browser::{Browser, temporary};
 use super::filters::MarkedFilterArgs;
-use super::input::{Environment, InputArgs};
+use super::input::{Environment, InputArgs, SeveralArgs};
 use super::named::Named;
 use super::page::Page;
 use super::picture::{Format, Target};
@@ -62,16 +62,19 @@ pub(super) const PAGE: Page = Page {
         "percent-limit",
         "force",
     ],
-    notes: "The page (.html) is one file that needs no network. It has all frames, from the root or from the leaves, by process, thread and event. It has callers and callees, a table and a search; ? shows its keys. The SVG has the widest 5000 frames.",
+    notes: "The page (.html) is one file that needs no network. It has all frames, from the root or from the leaves, by process, thread, event and time. It has callers and callees, a table and a search; ? shows its keys. The SVG has the widest 5000 frames.",
 };
 
 /// Arguments of `pjit flamegraph`.
 #[derive(Debug, Clone, Args)]
 #[command(mut_arg("force", |arg| arg.help("Replace an existing flamegraph.svg or flamegraph.html")))]
 pub struct FlamegraphArgs {
-    /// Recording to read [default: perf.data]; with --diff, the new runs
+    /// Recordings to read, added up [default: perf.data]; with --diff, the new runs
     #[arg(value_name = "FILE", conflicts_with = "input")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -131,6 +134,10 @@ pub struct FlamegraphArgs {
     /// With --source: look for sources in this folder (repeatable)
     #[arg(long = "source-root", value_name = "DIR")]
     source_root: Vec<PathBuf>,
+
+    /// Leave the time panel out of the page
+    #[arg(long, conflicts_with = "diff")]
+    no_time: bool,
 
     /// Title [default: the program]
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
@@ -310,6 +317,11 @@ impl Verb for FlamegraphArgs {
                 "--source is only for the page\nhint: -o flame.html",
             ));
         }
+        if self.no_time && target.format != Format::Html {
+            return Err(wrong_usage(
+                "--no-time is only for the page\nhint: -o flame.html",
+            ));
+        }
         if self.comparison.shape == Some(Shape::Both) && target.format == Format::Svg {
             return Err(wrong_usage(
                 "--shape both is only for the page\nhint: -o change.html, or --shape after",
@@ -320,11 +332,6 @@ impl Verb for FlamegraphArgs {
         } else {
             &self.to
         };
-        if new.len() > 1 && self.diff.is_empty() {
-            return Err(wrong_usage(
-                "several recordings need a base\nhint: pjit flamegraph --diff BASE NEW...",
-            ));
-        }
         let request = self
             .request(new, target.format, context.environment)
             .map_err(wrong_usage)?;
@@ -360,6 +367,10 @@ impl Verb for FlamegraphArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+
+    fn takes_several(&self) -> bool {
+        true
     }
 }
 
@@ -467,7 +478,11 @@ impl FlamegraphArgs {
         format: Format,
         environment: &Environment,
     ) -> Result<Request<Flamegraph>, String> {
-        let mut load = self.input.load_options(new.first(), environment);
+        let mut load = if self.diff.is_empty() {
+            self.several.load_options(new, &self.input, environment)?
+        } else {
+            self.input.load_options(new.first(), environment)
+        };
         self.weight.apply(&mut load, self.input.force, true);
         let filters = self.filters.apply(&mut load)?;
         let view = Flamegraph {
@@ -483,6 +498,7 @@ impl FlamegraphArgs {
             comparison: self.comparison.get(),
             look: self.frame_look(format),
             code: self.source.then(|| self.source_root.clone()),
+            no_time: self.no_time,
         };
         Ok(Request {
             event: self.event.clone(),

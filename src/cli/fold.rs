@@ -11,7 +11,7 @@ use crate::output::folded::FoldOptions;
 use crate::questions::payers::PaidPart;
 
 use super::filters::MarkedFilterArgs;
-use super::input::{Environment, InputArgs};
+use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
@@ -44,9 +44,12 @@ pub(super) const PAGE: Page = Page {
 /// Arguments of `pjit fold`.
 #[derive(Debug, Clone, Args)]
 pub struct FoldArgs {
-    /// Recording to read [default: perf.data]
+    /// Recordings to read, added up [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -110,6 +113,10 @@ impl Verb for FoldArgs {
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
     }
+
+    fn takes_several(&self) -> bool {
+        true
+    }
 }
 
 impl FoldArgs {
@@ -118,7 +125,9 @@ impl FoldArgs {
     /// # Errors
     /// When a filter means nothing.
     pub fn request(&self, environment: &Environment) -> Result<Request<Fold>, String> {
-        let mut load = self.input.load_options(self.file.as_ref(), environment);
+        let mut load = self
+            .several
+            .load_options(&self.files, &self.input, environment)?;
         self.weight.apply(&mut load, self.input.force, true);
         let options = FoldOptions {
             pid: self.filters.marks_pid(),

@@ -18,7 +18,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Like perf", &["report", "script", "stat", "fold"]),
     ("Decide", &["check", "diff", "gate"]),
-    ("Share", &["export", "bundle"]),
+    ("Share", &["export", "bundle", "serve"]),
     ("More", &["guide", "help", "jitdump", "completions", "man"]),
 ];
 
@@ -217,10 +217,9 @@ pub(super) fn overview() -> String {
     }
     text.push_str(
         "
-Begin with these three:
+Begin with these two:
   pjit record -- ./app    record a program, and see where the time went
   pjit check              tell if you can trust the recording
-  pjit summary            show the page again, and more of it
 ",
     );
     text

@@ -1,5 +1,6 @@
 //! Options that every subcommand shares: which recording, where symbols and JIT code are found.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -14,11 +15,14 @@ use crate::find::{
     CACHE, DebuginfodHome, SearchPaths, WasmKind, is_dump_name, is_perf_map_name,
     is_source_map_name,
 };
-use crate::input::{newest_recorded, stdin_is_fifo};
+use crate::input::{expand, newest_recorded, stdin_is_fifo};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
 use crate::stitch::Mending;
 use crate::symbolize;
+
+/// More threads than any machine has processors are no faster, and cannot be had.
+const MOST_JOBS: usize = 256;
 
 /// The recording and its companions.
 #[derive(Debug, Clone, Args)]
@@ -26,7 +30,7 @@ use crate::symbolize;
 pub struct InputArgs {
     /// Recording to read, or - for standard input
     #[arg(short = 'i', long = "input", value_name = "FILE")]
-    pub input: Option<PathBuf>,
+    pub input: Vec<PathBuf>,
 
     /// Also read this dump, or all in this folder
     #[arg(long = "jitdump", value_name = "FILE_OR_DIR")]
@@ -230,11 +234,11 @@ impl InputArgs {
         positional: Option<&PathBuf>,
         environment: &Environment,
     ) -> LoadOptions {
-        let source = match self.input.as_ref().or(positional) {
-            Some(path) if path.as_os_str() == "-" => Source::Stdin,
-            Some(path) => Source::File(recording_in(path)),
-            None => unnamed(),
-        };
+        let source = self
+            .input
+            .first()
+            .or(positional)
+            .map_or_else(unnamed, |path| source(path));
         let symbols = &self.symbols;
         let names = symbolize::Options {
             names: match (symbols.no_demangle, self.verbose > 0) {
@@ -270,7 +274,7 @@ impl InputArgs {
             refused: Needs::INLINED.only_if(symbols.no_inline)
                 | Needs::MARKS.only_if(self.cuts.no_cut_marks),
             reading: collect::Options {
-                threads: self.jobs.unwrap_or(defaults.threads).max(1),
+                threads: self.jobs.unwrap_or(defaults.threads).clamp(1, MOST_JOBS),
                 ..defaults
             },
             mending: self.cuts.mending(),
@@ -278,6 +282,106 @@ impl InputArgs {
             ..LoadOptions::of(source)
         }
     }
+}
+
+/// What a path that was typed stands for.
+fn source(path: &Path) -> Source {
+    if path.as_os_str() == "-" {
+        Source::Stdin
+    } else {
+        Source::File(recording_in(path))
+    }
+}
+
+/// Several recordings as one.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct SeveralArgs {
+    /// Add up the recordings that this file lists, one a line
+    #[arg(long = "from", value_name = "LIST")]
+    from: Option<PathBuf>,
+}
+
+impl SeveralArgs {
+    /// Whether a list names recordings.
+    pub(super) const fn is_named(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// What to load: all recordings that are named, in folders and lists too.
+    ///
+    /// # Errors
+    /// When a list or a folder cannot be read, or holds none.
+    pub(super) fn load_options(
+        &self,
+        files: &[PathBuf],
+        input: &InputArgs,
+        environment: &Environment,
+    ) -> Result<LoadOptions, String> {
+        let mut paths: Vec<PathBuf> = input.input.iter().chain(files).cloned().collect();
+        if let Some(list) = &self.from {
+            paths.extend(listed(list)?);
+        }
+        let mut sources = Vec::new();
+        for path in &paths {
+            let one = source(path);
+            match one {
+                Source::File(file) if file == *path && file.is_dir() => {
+                    // Of one without recordings it is told when it is read.
+                    let inside = expand(std::slice::from_ref(&file));
+                    let inside = inside.unwrap_or_else(|_| vec![file]);
+                    sources.extend(inside.into_iter().map(Source::File));
+                }
+                one => sources.push(one),
+            }
+        }
+        if sources.len() > 1 && sources.contains(&Source::Stdin) {
+            return Err("- is one recording, and others are named too".to_owned());
+        }
+        // A file that is named twice is one.
+        let mut known = BTreeSet::new();
+        sources.retain(|source| match source {
+            Source::File(path) => {
+                known.insert(path.canonicalize().unwrap_or_else(|_| path.clone()))
+            }
+            _ => true,
+        });
+        let mut load = input.load_options(None, environment);
+        let mut sources = sources.into_iter();
+        if let Some(first) = sources.next() {
+            load.source = first;
+        }
+        load.more = sources.collect();
+        Ok(load)
+    }
+}
+
+/// The paths in a list, which count from its folder.
+fn listed(list: &Path) -> Result<Vec<PathBuf>, String> {
+    /// Longest list that is read.
+    const MOST: u64 = 16 << 20;
+    let cannot = |error: std::io::Error| format!("--from {}: {error}", list.display());
+    let is_stdin = list.as_os_str() == "-";
+    let mut text = String::new();
+    let read = |from: &mut dyn std::io::Read, text: &mut String| {
+        std::io::Read::read_to_string(&mut std::io::Read::take(from, MOST + 1), text)
+    };
+    if is_stdin {
+        read(&mut std::io::stdin().lock(), &mut text).map_err(cannot)?;
+    } else {
+        read(&mut std::fs::File::open(list).map_err(cannot)?, &mut text).map_err(cannot)?;
+    }
+    if text.len() as u64 > MOST {
+        return Err(format!("--from {}: longer than 16 MiB", list.display()));
+    }
+    let folder = list.parent().filter(|_| !is_stdin).unwrap_or(Path::new(""));
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let paths: Vec<PathBuf> = lines.map(|line| folder.join(line)).collect();
+    if paths.is_empty() {
+        return Err(format!("--from {} lists no recording", list.display()));
+    }
+    Ok(paths)
 }
 
 /// The recording that a path stands for: of a folder, the `perf.data` in it.

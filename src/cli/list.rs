@@ -62,7 +62,7 @@ pub struct ListArgs {
 
 impl Verb for ListArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let is_named = self.file.is_some() || self.input.input.is_some();
+        let is_named = self.file.is_some() || !self.input.input.is_empty();
         require_function("list", &self.function, is_named)?;
         let load = self
             .input

@@ -6,6 +6,8 @@ mod bundle;
 pub mod callgraph;
 pub mod check;
 mod completions;
+#[cfg(feature = "dataset")]
+mod dataset;
 pub mod diff;
 mod export;
 pub mod filters;
@@ -16,6 +18,7 @@ pub mod guide;
 mod help;
 pub mod input;
 pub mod jitdump;
+mod labels;
 mod lazy;
 mod less;
 pub mod list;
@@ -32,6 +35,7 @@ pub mod record;
 mod refusal;
 pub mod report;
 pub mod script;
+mod serve;
 mod sides;
 pub mod stat;
 pub mod summary;
@@ -81,6 +85,8 @@ pub enum Command {
     Export(Lazy<export::ExportArgs>),
     /// Pack a recording with its files, for another machine
     Bundle(Lazy<bundle::BundleArgs>),
+    /// Serve profiles of a process to go tool pprof and Parca
+    Serve(Lazy<serve::ServeArgs>),
     /// Draw a flame graph, as a page or as SVG
     Flamegraph(Lazy<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks, as perf script does
@@ -122,6 +128,7 @@ impl Command {
             Self::Fold(args) => &**args,
             Self::Export(args) => &**args,
             Self::Bundle(args) => &**args,
+            Self::Serve(args) => &**args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => &**args,
             Self::Stat(args) => &**args,
@@ -163,6 +170,7 @@ fn page(verb: &str) -> &'static page::Page {
         "gate" => &gate::PAGE,
         "export" => &export::PAGE,
         "bundle" => &bundle::PAGE,
+        "serve" => &serve::PAGE,
         "guide" => &guide::PAGE,
         "help" => &topics::PAGE,
         "jitdump" => &jitdump::PAGE,

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::input::InputArgs;
+use super::input::{InputArgs, SeveralArgs};
 use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb, require_function};
+use super::verb::{Context, Verb, require_function, wrong_usage};
 use crate::ask::Peek;
 
 pub(super) const PAGE: Page = Page {
@@ -29,9 +29,12 @@ pub struct PeekArgs {
     #[arg(value_name = "FUNCTION")]
     function: String,
 
-    /// Recording to read [default: perf.data]
+    /// Recordings to read, added up [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -50,11 +53,12 @@ pub struct PeekArgs {
 
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let is_named = self.file.is_some() || self.input.input.is_some();
+        let is_named = !self.files.is_empty() || !self.input.input.is_empty();
         require_function("peek", &self.function, is_named)?;
         let load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
+            .several
+            .load_options(&self.files, &self.input, context.environment)
+            .map_err(wrong_usage)?;
         let view = Peek {
             function: self.function.clone(),
             depth: usize::from(self.depth),
@@ -67,5 +71,9 @@ impl Verb for PeekArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+
+    fn takes_several(&self) -> bool {
+        true
     }
 }

@@ -664,7 +664,7 @@ mod recording {
 }
 
 /// `1024`, `64K`, `1M`
-fn parse_bytes(word: &str) -> Result<u64, String> {
+pub(super) fn parse_bytes(word: &str) -> Result<u64, String> {
     let end = word.find(|c: char| !c.is_ascii_digit());
     let (number, unit) = word.split_at(end.unwrap_or(word.len()));
     let factor = match unit {
@@ -680,7 +680,7 @@ fn parse_bytes(word: &str) -> Result<u64, String> {
         .and_then(|number| number.checked_mul(factor));
     bytes
         .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "a number of bytes, with K, M or G behind if you like".to_owned())
+        .ok_or_else(|| "takes a number of bytes, such as 4096, 64K or 4M".to_owned())
 }
 
 /// `10`, `0.5`

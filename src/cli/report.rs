@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
 use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
-use super::input::{Environment, InputArgs};
+use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored};
@@ -29,6 +29,9 @@ use crate::report::options::{Grouping, Latency, ReportOptions, RowsOf};
 use crate::session::listing::Listing;
 use crate::time_spec::{parse_cpus, parse_quantum};
 use crate::weigh::Spec;
+
+/// No column is wider, whatever is asked for: a row is one piece of memory.
+const WIDEST: usize = 1 << 16;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -82,6 +85,9 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     pub(super) input: InputArgs,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -487,6 +493,10 @@ impl Verb for ReportArgs {
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
     }
+
+    fn takes_several(&self) -> bool {
+        true
+    }
 }
 
 impl ReportArgs {
@@ -502,20 +512,23 @@ impl ReportArgs {
         warnings.extend(config.apply(&mut view));
         self.apply(&mut view)?;
         let words = &self.words;
-        let (file, filter) = match &self.input.input {
-            Some(_) if words.len() > 1 => {
+        let (file, filter) = match self.input.input.is_empty() && !self.several.is_named() {
+            false if words.len() > 1 => {
                 let second = words[1].to_string_lossy();
                 return Err(format!(
                     "report takes one symbol filter, not '{second}' too"
                 ));
             }
-            Some(_) => (None, words.first()),
-            None => (words.first().map(PathBuf::from), words.get(1)),
+            false => (None, words.first()),
+            true => (words.first().map(PathBuf::from), words.get(1)),
         };
         if let Some(filter) = filter {
             view.filters.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
-        let mut load = self.input.load_options(file.as_ref(), environment);
+        let files: Vec<PathBuf> = file.into_iter().collect();
+        let mut load = self
+            .several
+            .load_options(&files, &self.input, environment)?;
         view.layout.show_threads = self.other.threads;
         view.layout.threads = load.reading.threads;
         self.weight.apply(&mut load, self.input.force, false);
@@ -628,7 +641,8 @@ impl ReportArgs {
         view.columns.show_samples = layout.show_samples;
         view.columns.show_period = layout.show_period;
         view.columns.show_cpu_utilization = layout.show_cpu_utilization;
-        view.layout.column_widths.clone_from(&layout.column_widths);
+        let widths = layout.column_widths.iter();
+        view.layout.column_widths = widths.map(|width| *width.min(&WIDEST)).collect();
         view.layout.separator = separator(layout.separator.as_deref())?;
         view.layout.nanoseconds = layout.nanoseconds;
         view.layout.full_source_path = layout.full_source_path;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::ask::{Request, Script};
 use crate::needs::Needs;
-use crate::output::script::{Field, ScriptOptions};
+use crate::output::script::{Clock, Field, ScriptOptions};
 
 use super::filters::FilterArgs;
 use super::input::{Environment, InputArgs};
@@ -79,6 +79,14 @@ pub struct ScriptArgs {
     #[arg(long = "ns")]
     ns: bool,
 
+    /// Print times since the first sample
+    #[arg(long = "reltime", conflicts_with = "deltatime")]
+    reltime: bool,
+
+    /// Print times since the sample before
+    #[arg(long = "deltatime")]
+    deltatime: bool,
+
     /// Print whole paths of source files
     #[arg(long = "full-source-path")]
     full_source_path: bool,
@@ -134,6 +142,11 @@ impl ScriptArgs {
             is_default,
             all_periods: names_period,
             nanoseconds: self.ns,
+            clock: match (self.reltime, self.deltatime) {
+                (true, _) => Clock::SinceFirst,
+                (_, true) => Clock::SincePrevious,
+                (false, false) => Clock::Recorded,
+            },
             chains: !self.hide_call_graph,
             max_stack: self.max_stack,
             full_source_path: self.full_source_path,

@@ -37,7 +37,7 @@ impl RunArgs {
         needs_base: bool,
         may_be_one: bool,
     ) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
-        if self.input.input.is_some() {
+        if !self.input.input.is_empty() {
             return Err(
                 "-i is not for comparisons: name both sides\nhint: pjit diff BASE NEW".to_owned(),
             );

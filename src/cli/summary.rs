@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::input::InputArgs;
+use super::input::{InputArgs, SeveralArgs};
 use super::page::Page;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb};
+use super::verb::{Context, Verb, wrong_usage};
 use crate::ask::Summary;
 use crate::output::answer::Format;
 use crate::output::summary::By;
@@ -43,9 +43,12 @@ pub(super) const PAGE: Page = Page {
 /// Arguments of `pjit summary`.
 #[derive(Debug, Clone, Args)]
 pub struct SummaryArgs {
-    /// Recording to read [default: perf.data]
+    /// Recordings to read, added up [default: perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    several: SeveralArgs,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -87,8 +90,9 @@ pub struct SummaryArgs {
 impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
+            .several
+            .load_options(&self.files, &self.input, context.environment)
+            .map_err(wrong_usage)?;
         let view = Summary {
             full_names: self.print.full_names,
             small: matches!(self.print.format, Format::Json | Format::Csv),
@@ -115,6 +119,10 @@ impl Verb for SummaryArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+
+    fn takes_several(&self) -> bool {
+        true
     }
 }
 

@@ -183,8 +183,8 @@ impl Output {
             Place::AsItIs => {
                 let file = OpenOptions::new().write(true).open(path);
                 let file = file.with_context(cannot)?;
-                let mut pending =
-                    PendingFile::new(PathBuf::new(), PathBuf::new(), Replaces::Nothing);
+                let path = path.to_owned();
+                let mut pending = PendingFile::new(PathBuf::new(), path, Replaces::Nothing);
                 pending.whole = true;
                 return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
             }

@@ -141,6 +141,8 @@ const TOPICS: [Topic; 5] = [
             ("own", "nearest own function"),
             ("package", "package that pays"),
             ("activity", "what the code does"),
+            ("recording", "recording, if several are added up"),
+            ("host", "host that it was recorded on"),
             ("dso_from", "object that a branch leaves (-b)"),
             ("dso_to", "object that it leads to"),
             ("symbol_from", "function that it leaves"),

@@ -37,6 +37,11 @@ pub trait Verb {
         None
     }
 
+    /// Whether it adds up several recordings, or takes them apart by itself.
+    fn takes_several(&self) -> bool {
+        false
+    }
+
     /// Paths that options name, which have to be there.
     fn named(&self) -> Vec<Named<'_>> {
         self.input().map(InputArgs::named).unwrap_or_default()
@@ -59,7 +64,17 @@ pub trait Verb {
 /// When one is not, and those of the verb.
 pub fn run(verb: &dyn Verb, context: &Context<'_>) -> anyhow::Result<ExitCode> {
     named::require(&verb.named(), context.diag)?;
-    verb.run(context).or_else(|error| {
+    let one = verb.input().filter(|_| !verb.takes_several());
+    let done = match one.and_then(|input| input.input.get(1)) {
+        Some(second) => {
+            let second = second.display();
+            Err(wrong_usage(format!(
+                "one recording can be read, not '{second}' too"
+            )))
+        }
+        None => verb.run(context),
+    };
+    done.or_else(|error| {
         let told: Option<&AskError> = error.downcast_ref();
         let Some(request) = told.filter(|told| told.is_request()) else {
             return Err(error);

@@ -69,6 +69,8 @@ pub struct FileFacts {
     pub changed: std::time::SystemTime,
     /// When its content was written last.
     pub written: std::time::SystemTime,
+    /// When its inode was made, if the file system tells; links and new names do not change that.
+    pub born: Option<std::time::SystemTime>,
 }
 
 /// The same of an open file; nothing where files have no inodes.
@@ -92,6 +94,7 @@ pub fn facts_of(meta: &Metadata) -> Option<FileFacts> {
         size: meta.len(),
         changed: time(changed)?,
         written: time(written)?,
+        born: meta.created().ok(),
     })
 }
 

@@ -23,6 +23,14 @@ pub struct SourceClaim {
     pub build: Option<BuildId>,
 }
 
+impl SourceClaim {
+    /// Whether the checksum says that another text was compiled.
+    #[must_use]
+    pub fn is_refuted_by(&self, text: &[u8]) -> bool {
+        self.md5.is_some_and(|md5| md5 != checksum(text))
+    }
+}
+
 /// Whether the user named the folder in which a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundBy {
@@ -181,6 +189,18 @@ mod tests {
 
     fn own(path: &str) -> bool {
         is_own(Path::new(path), USERS, &SourceClaim::default())
+    }
+
+    #[test]
+    fn a_checksum_tells_another_text() {
+        let of = |md5| SourceClaim {
+            md5,
+            ..SourceClaim::default()
+        };
+        let claim = of(Some(checksum(b"int main;\n")));
+        assert!(!claim.is_refuted_by(b"int main;\n"));
+        assert!(claim.is_refuted_by(b"// new\nint main;\n"));
+        assert!(!of(None).is_refuted_by(b"anything"));
     }
 
     #[test]

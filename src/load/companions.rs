@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::options::LoadOptions;
+use crate::address::Timestamp;
 use crate::collect::Collected;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::elf::Machine;
@@ -81,7 +82,9 @@ pub(super) fn companions<'a>(
         dsos.set_machine(Machine::from_uname(arch));
     }
     if let Some(when) = made_here(recording) {
-        dsos.set_made_here(when);
+        let told = recording.features.sample_time;
+        let first = told.filter(|(first, _)| *first > 0);
+        dsos.set_made_here(when, first.map(|(first, _)| Timestamp(first)));
     }
     let recorded = recording.features.build_ids.iter();
     dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));

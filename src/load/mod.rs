@@ -12,6 +12,7 @@ mod known;
 mod names;
 mod options;
 mod reading;
+mod several;
 mod source;
 mod summary;
 mod times;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
-pub use together::{Together, together};
+pub use together::{Together, in_turn};
 pub use whereabouts::{Mapped, Whereabouts, whereabouts};
 
 use crate::diagnostics::Diagnostics;
@@ -74,6 +75,10 @@ const NOBODY: Option<fn(&Stages<'_, '_>, &mut Profile)> = None;
 /// # Errors
 /// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadError> {
+    if several::are_several(options) {
+        let read = |one: &_, together: &Together<'_>| Ok((together.load(one)?, ()));
+        return Ok(several::load_several(options, diag, read)?.0);
+    }
     let (profile, ()) = read(options, diag, NOBODY)?;
     summary::report_quality(&profile.quality, diag);
     Ok(profile)
@@ -101,15 +106,19 @@ pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, Lo
     Ok(read(options, diag, Some(gather))?.1)
 }
 
-/// Both: the profile, and what the recording says about its own quality.
+/// Both: the profile, and what each recording in it says about its own quality.
 ///
 /// # Errors
 /// As [`load`].
 pub fn load_examined(
     options: &LoadOptions,
     diag: &Diagnostics,
-) -> Result<(Profile, Evidence), LoadError> {
-    read(options, diag, Some(look_at_quality(options)))
+) -> Result<(Profile, Vec<Evidence>), LoadError> {
+    if several::are_several(options) {
+        return several::load_several(options, diag, |one, together| together.load_examined(one));
+    }
+    let (profile, evidence) = read(options, diag, Some(look_at_quality(options)))?;
+    Ok((profile, vec![evidence]))
 }
 
 fn look_at_quality(

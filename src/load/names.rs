@@ -26,7 +26,9 @@ pub enum Teller<'n> {
 /// Which names are of interest.
 pub trait Listener {
     /// Whether names of such a file are; those of dumps and perf maps are asked for one by one.
-    fn wants_file(&self, path: &str) -> bool;
+    fn wants_file(&mut self, path: &str) -> bool;
+    /// Code of a dump or perf map, by its name there.
+    fn see(&mut self, producer: Producer, name: &[u8]);
     /// Whether a name, as the file has it, may be one of them; asked of all, so it should be quick.
     fn wants(&self, name: &[u8]) -> bool;
     /// A name as it is shown.
@@ -57,6 +59,7 @@ fn of_dumps(
         let code = session.jit.code(id);
         let original = original_name(maps, code.producer(), code.name());
         let name = original.as_ref().map_or(code.name(), |(name, _)| name);
+        listener.see(code.producer(), name);
         if listener.wants(name) {
             let name = demangle(name, options.names.names);
             listener.hear(Teller::Jit(code.producer()), &name);

@@ -17,6 +17,8 @@ use crate::weigh;
 pub struct LoadOptions {
     /// The recording.
     pub source: Source,
+    /// Other recordings, whose samples are added to its samples; only [`super::load`] and [`super::load_examined`] read them.
+    pub more: Vec<Source>,
     /// Where all that belongs to the recording is looked for; its folder is filled in here.
     pub search: SearchPaths,
     /// Samples to keep.
@@ -47,6 +49,7 @@ impl LoadOptions {
     pub fn of(source: Source) -> Self {
         Self {
             source,
+            more: Vec::new(),
             search: SearchPaths::default(),
             filter: Filter::default(),
             time: None,
@@ -59,6 +62,16 @@ impl LoadOptions {
             fields: Vec::new(),
             weight: weigh::Options::default(),
         }
+    }
+
+    /// Each recording for itself.
+    pub fn apart(&self) -> impl Iterator<Item = Self> + '_ {
+        let sources = std::iter::once(&self.source).chain(&self.more);
+        sources.map(|source| Self {
+            source: source.clone(),
+            more: Vec::new(),
+            ..self.clone()
+        })
     }
 
     /// Where sources are looked for: below these folders, and beside the recording.

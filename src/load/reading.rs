@@ -255,6 +255,9 @@ impl<'a> Reading<'_, 'a> {
         let kernel = dsos.kernel_loader();
         std::thread::scope(|scope| {
             let (session, recorded) = self.index(scope, &kernel, dsos, jit);
+            // The pieces of a stream are still there.
+            let is_known_again = self.needs.contains(Needs::DIGEST);
+            let digest = is_known_again.then(|| self.recording.digest());
             clock.lap("reading");
             let (session, samples, weighing) = self.weigh(session, recorded)?;
             if samples.all.is_empty()
@@ -269,7 +272,8 @@ impl<'a> Reading<'_, 'a> {
             let stacks = self.stacks(history);
             clock.lap("stacks");
             let diag = self.diag;
-            let made = self.profile(history, weighing, stacks, &mut clock, look.take());
+            let mut made = self.profile(history, weighing, stacks, &mut clock, look.take());
+            made.0.recording.digest = digest;
             clock.lap("table");
             diag.note(clock.summary());
             Ok(made)
@@ -514,6 +518,7 @@ impl<'a> Reading<'_, 'a> {
             maps: &maps,
         };
         let ends = stack_ends(&collected);
+        let (doubtful, _) = collected.doubtful(&session.jit);
         let branches = std::mem::take(&mut collected.branches);
         let accesses = collected.accesses;
         let material = match &look {
@@ -545,6 +550,7 @@ impl<'a> Reading<'_, 'a> {
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), options);
         profile.quality.stack_ends = ends;
+        profile.quality.doubtful_samples = doubtful;
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
         if needs.contains(Needs::BRANCHES) {

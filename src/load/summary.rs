@@ -9,8 +9,8 @@ use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
-    ByEnd, EventId, EventSummary, FrameId, Holds, Profile, Quality, RecordingSummary, Sampling,
-    StackEnd, ThreadId,
+    ByEnd, EventId, EventSummary, FrameId, Holds, Part, Profile, Quality, RecordingSummary,
+    Sampling, StackEnd, ThreadId,
 };
 use crate::session::{Samples, Session};
 
@@ -110,6 +110,14 @@ pub(super) fn summarise(
     profile.quality = quality;
     profile.recording = RecordingSummary {
         path: options.source.name(),
+        parts: vec![Part {
+            path: options.source.name(),
+            name: options.source.name(),
+            host: recording.features.hostname.clone().unwrap_or_default(),
+            arch: recording.features.arch.clone().unwrap_or_default(),
+            samples: profile.quality.samples,
+            whole: None,
+        }],
         lost_samples: session.stats.lost_samples_total(),
         lost: session.stats.lost(),
         idle_cpus: idle_cpus(session, samples),
@@ -143,6 +151,7 @@ pub(super) fn summarise(
         holds_totals: session.stats.holds_counts(),
         trace: session.stats.trace,
         has_branches: recording.has_branches(),
+        digest: None,
     };
 }
 

@@ -3,8 +3,8 @@
 use super::known::Known;
 use super::options::LoadOptions;
 use super::reading::{read_in, unmap};
-use super::{LoadError, look_at_quality};
-use crate::check::Evidence;
+use super::{LoadError, NOBODY, look_at_quality};
+use crate::check::{Evidence, Stages};
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
 use crate::profile::Profile;
@@ -17,7 +17,7 @@ pub struct Together<'a> {
 }
 
 /// Lets `work` read recordings that share what belongs to them; what is wrong with any is told to `diag`.
-pub fn together<T>(diag: &Diagnostics, work: impl FnOnce(&Together<'_>) -> T) -> T {
+fn together<T>(diag: &Diagnostics, work: impl FnOnce(&Together<'_>) -> T) -> T {
     let store = Store::new();
     let made = work(&Together {
         store: &store,
@@ -28,26 +28,58 @@ pub fn together<T>(diag: &Diagnostics, work: impl FnOnce(&Together<'_>) -> T) ->
     made
 }
 
+/// Does something with each in turn, reading recordings that share what belongs to them. Begins anew where that has become large.
+///
+/// # Errors
+/// What `each` says, which ends it.
+pub fn in_turn<T, E>(
+    all: &[T],
+    diag: &Diagnostics,
+    mut each: impl FnMut(&T, &Together<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut rest = all.iter().peekable();
+    while rest.peek().is_some() {
+        together(diag, |together| {
+            for one in rest.by_ref() {
+                each(one, together)?;
+                if together.rest() {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 impl Together<'_> {
-    /// As [`super::load_examined`].
+    /// As [`super::load`], for one recording.
+    ///
+    /// # Errors
+    /// As [`super::load`].
+    pub fn load(&self, options: &LoadOptions) -> Result<Profile, LoadError> {
+        Ok(self.look(options, NOBODY)?.0)
+    }
+
+    /// As [`super::load_examined`], for one recording.
     ///
     /// # Errors
     /// As [`super::load`].
     pub fn load_examined(&self, options: &LoadOptions) -> Result<(Profile, Evidence), LoadError> {
-        let look = look_at_quality(options);
-        read_in(
-            self.store,
-            Some(&self.known),
-            options,
-            self.diag,
-            Some(look),
-        )
+        self.look(options, Some(look_at_quality(options)))
+    }
+
+    fn look<T: Default>(
+        &self,
+        options: &LoadOptions,
+        look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
+    ) -> Result<(Profile, T), LoadError> {
+        read_in(self.store, Some(&self.known), options, self.diag, look)
     }
 
     /// Gives back the memory of all files that are mapped, while none is being read; they are read again when they are needed. Says
     /// whether what has no file, unpacked sections for instance, takes so much by now that the next recordings should begin anew.
-    #[must_use]
-    pub fn rest(&self) -> bool {
+    fn rest(&self) -> bool {
         /// What an unpacked program of medium size takes.
         const MOST: usize = 256 << 20;
         self.store.release_all();

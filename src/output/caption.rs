@@ -173,7 +173,9 @@ pub fn recorded(profile: &Profile) -> String {
     shown(text).into_owned()
 }
 
-fn header<'p>(profile: &'p Profile, key: &str) -> Option<&'p str> {
+/// The text of a line of the recording's header, such as `# arch :`.
+#[must_use]
+pub fn header<'p>(profile: &'p Profile, key: &str) -> Option<&'p str> {
     let lines = profile.recording.header.iter();
     let mut found = lines.filter_map(|line| line.strip_prefix(key));
     found.next().map(str::trim)

@@ -303,6 +303,7 @@ fn row_json(diff: &Diff<'_>, row: &Row) -> Value {
         "id": row.called.id,
         "name": name.name,
         "object": row.identity.object,
+        "apart": row.called.apart,
         "file": (!name.file.is_empty()).then_some(&name.file),
         "line": (name.line > 0).then_some(name.line),
         "own": row.is_own,

@@ -253,6 +253,7 @@ fn page_of(profile: &Profile) -> String {
         weights: &weights(&flame, EventId(0)),
         findings: None,
         code: &[],
+        when: None,
     };
     let mut page = Vec::new();
     html::write(&content, &PageOptions::default(), &mut page).expect("a vector takes everything");
@@ -408,7 +409,7 @@ proptest! {
 
     #[test]
     fn pprof_keeps_sums(profile in rows(), max_stacks in proptest::option::of(0..30_usize)) {
-        let options = PprofOptions { labels: labels(), max_stacks };
+        let options = PprofOptions { labels: labels(), max_stacks, ..PprofOptions::default() };
         let (bytes, written) = pprof_of(&profile, &options);
         let columns = assert_sound_pprof(&bytes);
         prop_assert_eq!(written.stacks + written.left_out, profile.entries.len());
@@ -485,7 +486,7 @@ fn long_and_hostile_names_are_kept_whole() {
     has_it(&speedscope_of(&profile).0);
     let options = PprofOptions {
         labels: labels(),
-        max_stacks: None,
+        ..PprofOptions::default()
     };
     let (bytes, _) = pprof_of(&profile, &options);
     assert_sound_pprof(&bytes);

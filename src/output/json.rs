@@ -112,7 +112,7 @@ pub fn head(verb: &str, facts: &[(&Facts, Option<&str>)]) -> Value {
 }
 
 fn recording(facts: &Facts, role: Option<&str>) -> Value {
-    json!({
+    let mut recording = json!({
         "path": facts.path,
         "role": role,
         "program": facts.program,
@@ -123,7 +123,21 @@ fn recording(facts: &Facts, role: Option<&str>) -> Value {
         "seconds": facts.wall_ns.map(|ns| number(ns as f64 / 1e9)),
         "idle": facts.idle.count.period,
         "check": if facts.is_fit { "fit" } else { "unfit" },
-    })
+    });
+    if !facts.parts.is_empty() {
+        let parts = facts.parts.iter().map(|part| {
+            json!({
+                "path": part.path,
+                "name": part.name,
+                "host": part.host,
+                "arch": part.arch,
+                "samples": part.samples,
+                "whole": part.whole.map(number),
+            })
+        });
+        recording["parts"] = parts.collect();
+    }
+    recording
 }
 
 /// The event that was counted.
@@ -152,6 +166,7 @@ pub fn quality(profile: &Profile) -> Value {
     json!({
         "complete": if walked > 0 { share(complete, walked) } else { Value::Null },
         "unresolved": share(quality.unresolved_samples, quality.samples),
+        "doubtful": share(quality.doubtful_samples, quality.samples),
         "dumps": quality.dumps,
         "kernel": if quality.kernel.is_empty() { Value::Null } else { quality.kernel.clone().into() },
     })

@@ -18,6 +18,7 @@ use crate::questions::functions::Functions;
 use crate::questions::list::{File, Line, Listed};
 use crate::questions::tally::{Count, Tally};
 use crate::report::percent;
+use crate::runtimes::Producer;
 
 /// Lines without samples between two with some that are shown; more of them are one row.
 const GAP: u32 = 6;
@@ -126,10 +127,15 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
             continue;
         }
         let text = list.texts.get(&file.path);
-        let note = if text.is_some() {
-            ""
-        } else {
-            "  (no source at hand: --source-root DIR)"
+        let function = list.functions.get(listed.function);
+        // What was mapped from a bundle was in one file.
+        let is_of_v8 = file.path.ends_with("js")
+            && Producer::of_prefix(function.full.as_bytes()) == Producer::V8;
+        let note = match text {
+            None => "  (no source at hand: --source-root DIR)",
+            // V8 writes the positions that they have in their own files, and the name of this one.
+            Some(_) if is_of_v8 => "  (with lines that V8 inlined from other files, if it did)",
+            Some(_) => "",
         };
         tables.push(Table {
             title: format!("  {}{note}", file.path),

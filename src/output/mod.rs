@@ -6,6 +6,8 @@ pub mod caption;
 pub mod check;
 mod columns;
 pub mod csv;
+#[cfg(feature = "dataset")]
+pub mod dataset;
 pub mod diff;
 #[cfg(test)]
 mod export_tests;

@@ -2,12 +2,13 @@
 //!
 //! In: a profile whose frames are apart by address, with lines and mapped ranges. Out: the message, bit by bit, not yet compressed.
 //! Fields and what consumers make of them: `proto/profile.proto` of google/pprof. Each event is a column of values beside
-//! the number of samples. Labels are strings, since a number 0 without a unit vanishes.
+//! the number of samples. Names of columns are letters, digits and `_`: servers that keep profiles (Pyroscope, Parca) make selectors
+//! of them, and refuse a file or never find it again otherwise. Labels are strings, since a number 0 without a unit vanishes.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caption::{Caption, recorded};
 use super::names::frame_name;
@@ -17,11 +18,12 @@ use crate::ids::{IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, Facet, FacetsId, Frame, FrameId, ObjectId, Profile,
-    Sampling, StringId, SymbolId, ThreadId,
+    Sampling, StringId, SymbolId, Thread, ThreadId,
 };
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::payers::{Paid, PaidPart, Payer};
+use crate::tags::{Tag, Tags};
 use crate::unit::Unit;
 
 /// What is collected before it is written.
@@ -77,12 +79,18 @@ impl Label {
 }
 
 /// How to write it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PprofOptions {
     /// Labels of samples.
     pub labels: Vec<Label>,
+    /// Samples say which recording they are of, and on which host that was made.
+    pub of_recordings: bool,
+    /// Labels that all samples have besides.
+    pub tags: Tags,
     /// Stacks kept at most; the lightest of the others are one stack `[rest]` for each thread.
     pub max_stacks: Option<usize>,
+    /// Bytes of the message at most, not packed; fewer stacks are kept for that.
+    pub max_bytes: Option<u64>,
 }
 
 impl PprofOptions {
@@ -92,7 +100,14 @@ impl PprofOptions {
         let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
         let has_cpus = self.labels.contains(&Label::Cpu);
         let cpus = Facet::Cpu.needs().only_if(has_cpus);
-        Needs::CHAINS | Needs::ORIGINALS | of_frames | cpus | Needs::KINDS.only_if(self.has_parts())
+        let recordings = Facet::Recording.needs() | Facet::Host.needs();
+        Needs::CHAINS
+            | Needs::ORIGINALS
+            | Needs::THREADS
+            | of_frames
+            | cpus
+            | Needs::KINDS.only_if(self.has_parts())
+            | recordings.only_if(self.of_recordings)
     }
 
     fn has_parts(&self) -> bool {
@@ -114,16 +129,81 @@ pub struct Written {
 /// Writes the profile as a message.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// When `out` cannot be written, or the message would be too large whatever is left out.
 pub fn write(
     profile: &Profile,
     options: &PprofOptions,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
+    let most = match options.max_bytes {
+        None => options.max_stacks,
+        Some(bytes) => stacks_within(profile, options, bytes)?,
+    };
+    write_stacks(profile, options, most, out)
+}
+
+/// How many stacks may be kept so that the message has no more bytes than that: nearly as many as fit.
+fn stacks_within(
+    profile: &Profile,
+    options: &PprofOptions,
+    bytes: u64,
+) -> io::Result<Option<usize>> {
+    /// Messages that are made to find out.
+    const TRIALS: usize = 10;
+    let size = |most: Option<usize>| {
+        let mut counter = Counter(0);
+        write_stacks(profile, options, most, &mut counter)?;
+        Ok::<u64, io::Error>(counter.0)
+    };
+    if size(options.max_stacks)? <= bytes {
+        return Ok(options.max_stacks);
+    }
+    let least = size(Some(0))?;
+    if least > bytes {
+        return Err(io::Error::other(format!(
+            "without any stack the profile has {least} bytes, more than --max-bytes {bytes}"
+        )));
+    }
+    let all = profile.entries.len();
+    let (mut fits, mut exceeds) = (0, options.max_stacks.map_or(all, |most| most.min(all)));
+    for _ in 0..TRIALS {
+        if exceeds - fits <= 1 + fits / 64 {
+            break;
+        }
+        let middle = fits + (exceeds - fits) / 2;
+        if size(Some(middle))? <= bytes {
+            fits = middle;
+        } else {
+            exceeds = middle;
+        }
+    }
+    Ok(Some(fits))
+}
+
+/// Counts what is written.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_stacks(
+    profile: &Profile,
+    options: &PprofOptions,
+    most: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
     let mut encoder = Encoder::new(profile, options);
     encoder.sample_types();
     encoder.main_program();
-    let (kept, rest) = chosen(profile, options.max_stacks);
+    let (kept, rest) = chosen(profile, most);
     let left_out = rest.len();
     let mut locations = Vec::new();
     for entry in kept {
@@ -163,17 +243,62 @@ fn chosen(profile: &Profile, most: Option<usize>) -> (Vec<&Entry>, Vec<&Entry>) 
     (entries(kept), entries(rest))
 }
 
-/// By pid: the comm of its first thread.
-fn processes(profile: &Profile) -> FxHashMap<u32, String> {
+/// The number of a thread's recording, where several are one.
+pub(super) fn recording_of(thread: &Thread) -> u32 {
+    thread.lives.first().map_or(0, |(recording, ..)| *recording)
+}
+
+/// By recording and pid: the comm of its first thread.
+pub(super) fn processes(profile: &Profile) -> FxHashMap<(u32, u32), String> {
     let leaders = profile.threads.iter().filter(|t| t.pid == t.tid);
     leaders
-        .map(|thread| (thread.pid, profile[thread.comm].clone()))
+        .map(|thread| {
+            let process = (recording_of(thread), thread.pid);
+            (process, profile[thread.comm].clone())
+        })
         .collect()
+}
+
+/// What the columns of events are called: two clocks are two columns, the first one is the CPU.
+pub(super) fn columns(profile: &Profile) -> IndexVec<EventId, String> {
+    let mut known = FxHashSet::default();
+    let column = |event: &EventSummary| {
+        let is_clock = event.is_cpu_time() && !event.is_off_cpu();
+        let name = if is_clock && !known.contains("cpu") {
+            "cpu".to_owned()
+        } else {
+            word(&event.name)
+        };
+        let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}_{n}")));
+        let mut free = names.filter(|name| *name != "samples" && !known.contains(name));
+        let name = free.next().unwrap_or_default();
+        known.insert(name.clone());
+        name
+    };
+    profile.events.iter().map(column).collect()
+}
+
+/// What columns are counted in.
+pub(super) fn unit_word(unit: Unit) -> Cow<'static, str> {
+    match unit {
+        Unit::Nanoseconds => "nanoseconds".into(),
+        Unit::Bytes => "bytes".into(),
+        Unit::ByteSeconds | Unit::Pages | Unit::Blocks => word(unit.word()).into(),
+        Unit::Count | Unit::Cycles => "count".into(),
+    }
+}
+
+/// A text as a word of letters, digits and `_`.
+fn word(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    text.chars().map(plain).collect()
 }
 
 struct Encoder<'p> {
     profile: &'p Profile,
     options: &'p PprofOptions,
+    /// Names of the events' columns.
+    columns: IndexVec<EventId, String>,
     out: Message,
     /// Parts of messages under construction, kept for their memory.
     part: Message,
@@ -194,7 +319,7 @@ struct Encoder<'p> {
     is_inlined: IndexVec<FrameId, bool>,
     /// What labels make, encoded.
     labels: FxHashMap<Labelled, Message>,
-    processes: FxHashMap<u32, String>,
+    processes: FxHashMap<(u32, u32), String>,
     paid: Paid,
 }
 
@@ -214,6 +339,7 @@ impl<'p> Encoder<'p> {
         Self {
             profile,
             options,
+            columns: columns(profile),
             out: Message::default(),
             part: Message::default(),
             line: Message::default(),
@@ -239,32 +365,17 @@ impl<'p> Encoder<'p> {
     fn sample_types(&mut self) {
         let samples = self.value_type("samples", "count");
         self.out.message(1, &samples);
-        for event in &self.profile.events {
+        for event in self.profile.events.indices() {
             let value_type = self.type_of(event);
             self.out.message(1, &value_type);
         }
     }
 
     /// What an event's column is called and counted in.
-    fn type_of(&mut self, event: &EventSummary) -> Message {
-        let unit = match event.unit {
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::Bytes => "bytes",
-            Unit::ByteSeconds | Unit::Pages | Unit::Blocks => event.unit.word(),
-            Unit::Count | Unit::Cycles => "count",
-        };
-        let name = self.column(event);
-        self.value_type(&name, unit)
-    }
-
-    /// Two clocks are two columns, one is the CPU.
-    fn column<'e>(&self, event: &'e EventSummary) -> Cow<'e, str> {
-        let is_clock = event.unit == Unit::Nanoseconds && event.counted.is_none();
-        if is_clock && self.profile.events.len() == 1 {
-            "cpu".into()
-        } else {
-            harmless(&event.name)
-        }
+    fn type_of(&mut self, event: EventId) -> Message {
+        let unit = unit_word(self.profile[event].unit);
+        let name = self.columns[event].clone();
+        self.value_type(&name, &unit)
     }
 
     fn value_type(&mut self, name: &str, unit: &str) -> Message {
@@ -453,15 +564,28 @@ impl<'p> Encoder<'p> {
         let mut message = Message::default();
         for &label in &self.options.labels {
             if let Some(text) = self.label(label, entry) {
-                self.add_label(label, &text, &mut message);
+                self.add_label(label.name(), &text, &mut message);
             }
+        }
+        let options = self.options;
+        let facets = &self.profile.facets;
+        for facet in [Facet::Recording, Facet::Host] {
+            let name = facet.row().name;
+            let text = facets.words(entry.facets, facet);
+            let text = text.filter(|_| options.tags.get(name).is_none());
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                self.add_label(name, text, &mut message);
+            }
+        }
+        for Tag { key, value } in options.tags.iter() {
+            self.add_label(key, value, &mut message);
         }
         message
     }
 
-    fn add_label(&mut self, label: Label, text: &str, message: &mut Message) {
+    fn add_label(&mut self, name: &str, text: &str, message: &mut Message) {
         let pair = self.part.cleared();
-        pair.number(1, self.strings.id(label.name()).0.into());
+        pair.number(1, self.strings.id(name).0.into());
         pair.number(2, self.strings.id(&harmless(text)).0.into());
         message.message(3, pair);
     }
@@ -482,7 +606,7 @@ impl<'p> Encoder<'p> {
                 }
             };
             if let Some(text) = text {
-                self.add_label(label, &text, &mut message);
+                self.add_label(label.name(), &text, &mut message);
             }
         }
         message
@@ -491,7 +615,7 @@ impl<'p> Encoder<'p> {
     fn label(&self, label: Label, entry: &Entry) -> Option<String> {
         let thread = &self.profile[entry.thread];
         Some(match label {
-            Label::Process => match self.processes.get(&thread.pid) {
+            Label::Process => match self.processes.get(&(recording_of(thread), thread.pid)) {
                 Some(name) => name.clone(),
                 None => self.profile[thread.comm].clone(),
             },
@@ -552,12 +676,11 @@ impl<'p> Encoder<'p> {
             _ => 0,
         };
         if period > 0 {
-            let value_type = self.type_of(event);
+            let value_type = self.type_of(at);
             self.out.message(11, &value_type);
             self.out.number(12, period);
         }
-        let column = self.column(event);
-        let column = self.strings.id(&column);
+        let column = self.strings.id(&self.columns[at]);
         self.out.number(14, column.0.into());
         at
     }
@@ -578,11 +701,15 @@ impl<'p> Encoder<'p> {
             recorded(profile),
             Caption::of(profile, event).quality,
         ];
+        // What a column counts.
+        let events = self.profile.events.iter().zip(&self.columns);
+        let called = events.map(|(event, column)| format!("{column}: {}", harmless(&event.name)));
+        comments.extend(called);
         let notes = profile[event].notes.iter();
         comments.extend(notes.filter(|note| note.starts_with("Filter: ")).cloned());
         if left_out > 0 {
             comments.push(format!(
-                "{left_out} of the lightest stacks are in [rest] (--max-stacks)"
+                "{left_out} of the lightest stacks are in [rest] (--max-stacks, --max-bytes)"
             ));
         }
         let ids: Vec<u64> = comments
@@ -684,7 +811,7 @@ mod tests {
         (profile.facets, profile.entries[0].facets) = Facets::of_number(Facet::Cpu, 0);
         let options = PprofOptions {
             labels: vec![Label::Cpu],
-            max_stacks: None,
+            ..PprofOptions::default()
         };
         let mut encoder = Encoder::new(&profile, &options);
         let label = encoder.encoded_labels(&profile.entries[0]);
@@ -692,6 +819,45 @@ mod tests {
         assert_eq!(texts, ["", "cpu", "0"]);
         // Field 3: key 1, text 2.
         assert_eq!(label.0, [0x1a, 4, 0x08, 1, 0x10, 2]);
+    }
+
+    #[test]
+    fn columns_have_names_that_servers_take() {
+        let event = |name: &str, unit| EventSummary {
+            name: name.to_owned(),
+            unit,
+            ..EventSummary::default()
+        };
+        let columns = |events: &[(&str, Unit)]| -> Vec<String> {
+            let events = events.iter().map(|(name, unit)| event(name, *unit));
+            let profile = Profile {
+                events: events.collect(),
+                ..Profile::default()
+            };
+            columns(&profile).into_iter().collect()
+        };
+        let time = Unit::Nanoseconds;
+        assert_eq!(columns(&[("task-clock:u", time)]), ["cpu"]);
+        assert_eq!(
+            columns(&[
+                ("cpu-clock", time),
+                ("page-faults", Unit::Count),
+                ("cpu-clock", time),
+                ("page:faults", Unit::Count),
+                ("samples", Unit::Count),
+            ]),
+            [
+                "cpu",
+                "page_faults",
+                "cpu_clock",
+                "page_faults_2",
+                "samples_2"
+            ]
+        );
+        // Time without a CPU is no clock of one.
+        let waits = [("offcpu-time", time), ("cpu-clock", time)];
+        assert_eq!(columns(&waits), ["offcpu_time", "cpu"]);
+        assert_eq!(unit_word(Unit::ByteSeconds), "KiB_ms");
     }
 
     #[test]
@@ -703,7 +869,10 @@ mod tests {
         let profile = builder.finish();
         let options = |max_stacks| PprofOptions {
             labels: vec![Label::Thread],
+            of_recordings: false,
+            tags: Tags::of(vec!["host=a".parse().expect("a label")]).expect("one"),
             max_stacks,
+            max_bytes: None,
         };
         let encode = |options| {
             let mut bytes = Vec::new();

@@ -124,6 +124,18 @@ impl Field {
     }
 }
 
+/// From where times count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// As the recording has them.
+    #[default]
+    Recorded,
+    /// From the first sample that is printed.
+    SinceFirst,
+    /// From the sample before.
+    SincePrevious,
+}
+
 /// How to print samples.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptOptions {
@@ -135,6 +147,8 @@ pub struct ScriptOptions {
     pub all_periods: bool,
     /// Nanoseconds instead of microseconds.
     pub nanoseconds: bool,
+    /// From where times count.
+    pub clock: Clock,
     /// Call chains; without, one address a line.
     pub chains: bool,
     /// Frames printed at most.
@@ -215,8 +229,20 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
             && !(options.chains && profile.events.iter().any(has_chains)),
     };
     let mut count = 0;
+    let mut from = None;
     for sample in &profile.samples {
-        printer.sample(sample, out)?;
+        let time = sample.time.map(|time| {
+            let start = *from.get_or_insert(time);
+            match options.clock {
+                Clock::Recorded => time,
+                Clock::SinceFirst => time.saturating_sub(start),
+                Clock::SincePrevious => {
+                    from = Some(time);
+                    time.saturating_sub(start)
+                }
+            }
+        });
+        printer.sample(sample, time, out)?;
         count += 1;
     }
     Ok(count)
@@ -236,7 +262,8 @@ impl Printer<'_> {
         self.options.fields.contains(&field)
     }
 
-    fn sample(&self, sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
+    /// Prints a sample, at a time as it is to be shown.
+    fn sample(&self, sample: &Sample, time: Option<u64>, out: &mut dyn Write) -> io::Result<()> {
         let event = &self.profile[sample.event];
         let with_ip = self.has(Field::Ip) && !(self.bare_tracepoints && event.is_tracepoint);
         let chains = self.options.chains && event.has_callchains && with_ip;
@@ -244,7 +271,7 @@ impl Printer<'_> {
         if let Some(cpu) = sample.cpu.filter(|_| self.has(Field::Cpu)) {
             write!(out, "[{cpu:03}] ")?;
         }
-        if let Some(time) = sample.time.filter(|_| self.has(Field::Time)) {
+        if let Some(time) = time.filter(|_| self.has(Field::Time)) {
             let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
             let time = if self.options.nanoseconds {
                 format!("{seconds}.{rest:09}")

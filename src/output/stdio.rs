@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::stdio_hierarchy;
 use super::stdio_layout::Layout;
 use super::text::harmless;
-use crate::profile::{Branch, Branched, EventSummary, Profile, Quality, StackEnd};
+use crate::profile::{Branch, Branched, EventSummary, Profile, Quality, StackEnd, Walked};
 use crate::report::{Report, Table, percent};
 
 /// Writes the whole report.
@@ -182,34 +182,6 @@ fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
     parts
 }
 
-/// What became of the stacks of samples, in the event's unit.
-struct Walked {
-    /// Those that the kernel or the processor recorded.
-    recorded: u64,
-    /// Those that were unwound, and those of them that reach their beginning.
-    walked: u64,
-    complete: u64,
-}
-
-impl Walked {
-    fn of(profile: &Profile) -> Self {
-        let ends = &profile.quality.stack_ends;
-        let sum = |is: &dyn Fn(&StackEnd) -> bool| {
-            let of = StackEnd::ALL.into_iter().filter(is);
-            of.map(|end| ends[end]).fold(0, u64::wrapping_add)
-        };
-        let recorded = sum(&|end| end.is_recorded());
-        let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
-        // Stacks of the kernel are whole however the others were made, and say nothing of these.
-        let is_of_kernel = recorded > 0 && walked == ends[StackEnd::KernelOnly];
-        Self {
-            recorded,
-            walked: if is_of_kernel { 0 } else { walked },
-            complete: sum(&|end| end.is_complete()),
-        }
-    }
-}
-
 /// What is to be said of stacks that the kernel or the processor recorded.
 fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
     let mut parts = vec!["stacks as recorded".to_owned()];
@@ -232,11 +204,24 @@ fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
     parts
 }
 
+/// Of several recordings the one with the fewest whole stacks, where any has stacks that were unwound.
+fn worst(profile: &Profile) -> Option<String> {
+    let parts = &profile.recording.parts;
+    let told = parts.iter().filter(|_| parts.len() > 1);
+    let told = told.filter_map(|part| Some((part.whole?, &part.name)));
+    let (whole, name) = told.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(format!(
+        "worst: {} {:.0}% whole",
+        harmless(name),
+        100.0 * whole
+    ))
+}
+
 /// The same in few words, for pages: what else there is to say are warnings.
 #[must_use]
 pub fn trust_line(profile: &Profile) -> String {
     let quality = &profile.quality;
-    let stacks = Walked::of(profile);
+    let stacks = profile.quality.walked();
     let mut parts = Vec::new();
     if stacks.walked > 0 {
         let whole = percent(stacks.complete, stacks.walked);
@@ -248,7 +233,12 @@ pub fn trust_line(profile: &Profile) -> String {
     }
     let named = quality.samples.saturating_sub(quality.unresolved_samples);
     parts.push(format!("{:.1}% named", percent(named, quality.samples)));
+    if quality.doubtful_samples > 0 {
+        let share = percent(quality.doubtful_samples, quality.samples);
+        parts.push(format!("{share:.1}% by a doubtful name"));
+    }
     parts.push(format!("{} lost", profile.recording.lost));
+    parts.extend(worst(profile));
     let mut line = format!("Trust: {}", parts.join(", "));
     for weight in &quality.weights {
         line.push_str(&format!("; {weight}"));
@@ -260,11 +250,31 @@ pub fn trust_line(profile: &Profile) -> String {
 #[must_use]
 pub fn quality_line(profile: &Profile) -> String {
     let Quality {
-        unresolved_samples,
-        samples,
         dumps,
         kernel,
         weights,
+        ..
+    } = &profile.quality;
+    let mut line = format!("Quality: {}", quality_figures(profile));
+    if !dumps.is_empty() {
+        line.push_str(&format!("; JIT: {}", dumps.join(", ")));
+    }
+    for weight in weights {
+        line.push_str(&format!("; {weight}"));
+    }
+    if !kernel.is_empty() {
+        line.push_str(&format!("; kernel symbols: {kernel}"));
+    }
+    line
+}
+
+/// Its shares and numbers alone, without names of files.
+#[must_use]
+pub fn quality_figures(profile: &Profile) -> String {
+    let Quality {
+        unresolved_samples,
+        doubtful_samples,
+        samples,
         ..
     } = &profile.quality;
     let mut parts = Vec::new();
@@ -272,7 +282,7 @@ pub fn quality_line(profile: &Profile) -> String {
         recorded,
         walked,
         complete,
-    } = Walked::of(profile);
+    } = profile.quality.walked();
     if walked > 0 {
         parts.push(format!(
             "{:.2}% in complete stacks",
@@ -286,21 +296,16 @@ pub fn quality_line(profile: &Profile) -> String {
         "{:.2}% unresolved",
         percent(*unresolved_samples, *samples)
     ));
+    if *doubtful_samples > 0 {
+        let share = percent(*doubtful_samples, *samples);
+        parts.push(format!("{share:.2}% by a doubtful name"));
+    }
     parts.push(format!("{} lost", profile.recording.lost));
+    parts.extend(worst(profile));
     if profile.recording.lost_chunks > 0 {
         parts.push(format!("{} chunks lost", profile.recording.lost_chunks));
     }
-    let mut line = format!("Quality: {}", parts.join(", "));
-    if !dumps.is_empty() {
-        line.push_str(&format!("; JIT: {}", dumps.join(", ")));
-    }
-    for weight in weights {
-        line.push_str(&format!("; {weight}"));
-    }
-    if !kernel.is_empty() {
-        line.push_str(&format!("; kernel symbols: {kernel}"));
-    }
-    line
+    parts.join(", ")
 }
 
 fn write_table(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {

@@ -422,15 +422,22 @@ impl PageMaker<'_> {
         } else {
             summary.paying.first().map(|paying| paying.function)
         };
+        let parts = &summary.facts.parts;
         let path = match summary.facts.path.as_str() {
+            _ if !parts.is_empty() => {
+                let paths = parts.iter().map(|part| format!(" {}", quoted(&part.path)));
+                paths.collect()
+            }
             "perf.data" | "./perf.data" => String::new(),
             path => format!(" -i {}", quoted(path)),
         };
+        // Lines of code are those of one recording.
+        let of_function = if parts.is_empty() { "list" } else { "peek" };
         let mut commands = Vec::new();
         let is_named = |id: &FunctionId| summary.functions.get(*id).identity.name.name != UNKNOWN;
         if let Some(id) = function.filter(is_named) {
             let label = summary.labels.get(&summary.functions, id);
-            commands.push(format!("pjit list {}{path}", quoted(label)));
+            commands.push(format!("pjit {of_function} {}{path}", quoted(label)));
         }
         let payments = summary.spending.payments.iter();
         let mut packages = payments.map(|paid| &summary.spending.payers[paid.payer]);

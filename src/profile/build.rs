@@ -275,6 +275,7 @@ fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
             end: t.end.map(|time| time.0),
             comms: t.comms.iter().map(|&(time, comm)| (time.0, comm)).collect(),
             cgroups: t.cgroups.iter().map(|&(time, of)| (time.0, of)).collect(),
+            lives: Vec::new(),
         })
         .collect()
 }

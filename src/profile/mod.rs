@@ -28,6 +28,7 @@ pub(crate) mod names;
 mod numbering;
 mod optimised;
 mod places;
+mod pool;
 mod predictions;
 mod table;
 #[cfg(test)]
@@ -37,9 +38,10 @@ mod trim;
 pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
+pub use pool::Pool;
 pub use predictions::Predictions;
 
-pub use crate::collect::{Branched, Facet, Facets, FacetsId, Of, Show, TextId};
+pub use crate::collect::{Branched, Facet, Facets, FacetsId, FacetsPool, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
 pub use crate::perfdata::{Branch, CpuMode, DataSource, EventId, FieldKey, FieldValue, Trace};
 pub use crate::session::threads::Namespace;
@@ -254,6 +256,8 @@ pub struct Thread {
     pub comms: Vec<(u64, CommId)>,
     /// Its cgroup namespaces, each with the time in ns from which it was in it, where that was recorded.
     pub cgroups: Vec<(u64, Namespace)>,
+    /// Threads with samples that it stands for where several recordings are one: the number of the recording, pid and tid.
+    pub lives: Vec<(u32, u32, u32)>,
 }
 
 impl Thread {
@@ -460,7 +464,7 @@ pub fn more<'n>(parameters: Option<&'n str>, place: Option<&'n Place>, order: &'
     }
 }
 
-pub use crate::symbolize::{Origin, Place};
+pub use crate::symbolize::{Mark, Origin, Place};
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of
 /// the first appearance; unresolved frames, and all frames when addresses are needed, are kept apart by address.
@@ -682,6 +686,8 @@ pub enum Sampling {
 pub struct RecordingSummary {
     /// Path as given.
     pub path: String,
+    /// The recordings that it is made of: itself, or several that became one.
+    pub parts: Vec<Part>,
     /// Sum of LOST_SAMPLES counts (`# Total Lost Samples`).
     pub lost_samples: u64,
     /// Samples that the kernel could not write, as far as any record tells.
@@ -716,6 +722,8 @@ pub struct RecordingSummary {
     pub trace: Option<Trace>,
     /// Whether samples have branch stacks that are no call stacks.
     pub has_branches: bool,
+    /// By what its records are known again, if the view asked for it.
+    pub digest: Option<[u8; 32]>,
 }
 
 impl RecordingSummary {
@@ -730,6 +738,23 @@ impl RecordingSummary {
     }
 }
 
+/// One of the recordings that a profile is made of.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Part {
+    /// Path as given.
+    pub path: String,
+    /// The end of it that tells it from the others.
+    pub name: String,
+    /// The host that it was recorded on, if the recording tells.
+    pub host: String,
+    /// Kind of its processors, as `uname -m` has it, if the recording tells.
+    pub arch: String,
+    /// Its samples.
+    pub samples: u64,
+    /// Share of its unwound stacks that reach their beginning; nothing where none were unwound.
+    pub whole: Option<f64>,
+}
+
 /// What the quality line says.
 #[derive(Debug, Default, Clone)]
 pub struct Quality {
@@ -737,6 +762,8 @@ pub struct Quality {
     pub stack_ends: ByEnd<u64>,
     /// Samples whose leaf has no symbol.
     pub unresolved_samples: u64,
+    /// Samples whose leaf has the last of several names that a perf map gives to its address, one after another: maps have no times.
+    pub doubtful_samples: u64,
     /// All samples.
     pub samples: u64,
     /// One text per merged dump: name, loads, clock relation.
@@ -749,7 +776,37 @@ pub struct Quality {
     pub weights: Vec<String>,
 }
 
+/// Stacks by how they were found, in the unit of [`Quality::stack_ends`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walked {
+    /// Those that the kernel or the processor recorded.
+    pub recorded: u64,
+    /// Those that were unwound, and those of them that reach their beginning.
+    pub walked: u64,
+    /// All that reach their beginning.
+    pub complete: u64,
+}
+
 impl Quality {
+    /// How many stacks were unwound, and how many of these are whole.
+    #[must_use]
+    pub fn walked(&self) -> Walked {
+        let ends = &self.stack_ends;
+        let sum = |is: &dyn Fn(&StackEnd) -> bool| {
+            let of = StackEnd::ALL.into_iter().filter(is);
+            of.map(|end| ends[end]).fold(0, u64::wrapping_add)
+        };
+        let recorded = sum(&|end| end.is_recorded());
+        let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
+        // Stacks of the kernel are whole however the others were made, and say nothing of these.
+        let is_of_kernel = recorded > 0 && walked == ends[StackEnd::KernelOnly];
+        Walked {
+            recorded,
+            walked: if is_of_kernel { 0 } else { walked },
+            complete: sum(&|end| end.is_complete()),
+        }
+    }
+
     /// Reasons for which stacks ended, with their share of the period in per cent, without those of no weight.
     pub fn ends(&self) -> impl Iterator<Item = (StackEnd, f64)> + '_ {
         let total: u64 = self

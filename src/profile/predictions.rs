@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::places::{FramesOfPcs, PlaceSymbol};
 use crate::collect::Collected;
-use crate::symbolize::Resolution;
+use crate::symbolize::{Resolution, SymbolIndex};
 
 /// Branches of which the processor told whether it predicted them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,15 +23,18 @@ pub(super) fn of(
     places: &FramesOfPcs,
     resolution: &Resolution,
 ) -> Predictions {
-    let mut by_name: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    // Copies of JIT code are one function by their name; functions of files may share theirs.
+    let mut by_name: BTreeMap<(&str, Option<SymbolIndex>), (u64, u64)> = BTreeMap::new();
     let mut sums = Predictions::default();
     for &(pc, missed, all) in &collected.predictions {
         sums.missed += missed;
         sums.all += all;
         let symbol = places.all[places.leaf(pc)].symbol;
         let name = match symbol.map(|symbol| places.symbol(symbol)) {
-            Some(PlaceSymbol::Jit(name)) => &places.names.texts[name],
-            Some(PlaceSymbol::Function(function)) => resolution.symbols[function].name.as_str(),
+            Some(PlaceSymbol::Jit(name)) => (&*places.names.texts[name], None),
+            Some(PlaceSymbol::Function(function)) => {
+                (resolution.symbols[function].name.as_str(), Some(function))
+            }
             Some(PlaceSymbol::Inlined(..) | PlaceSymbol::InlinedInJit(..)) | None => continue,
         };
         let known = by_name.entry(name).or_default();
@@ -39,6 +42,7 @@ pub(super) fn of(
     }
     let named = by_name.into_iter();
     let worst = named.max_by_key(|(name, (missed, _))| (*missed, std::cmp::Reverse(*name)));
+    let worst = worst.map(|((name, _), numbers)| (name, numbers));
     sums.worst = worst
         .filter(|(_, (missed, _))| *missed > 0)
         .map(|(name, (missed, all))| (name.to_owned(), missed, all));

@@ -664,6 +664,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                     offset,
                     len: mmap.len,
                 },
+                time,
             );
         }
         let mapping = Mapping {

@@ -224,6 +224,24 @@ impl<'a> Session<'a> {
         execs.partition_point(|at| *at <= sample.time) as u32
     }
 
+    /// The programs that were started while it was recorded: by process, and by the number that [`program_of`](Self::program_of)
+    /// gives its samples; with the comm that it began with.
+    pub fn programs(&self) -> impl Iterator<Item = (ProcessId, u32, CommId)> + '_ {
+        let leaders = self
+            .threads
+            .iter()
+            .filter(|thread| thread.pid == thread.tid);
+        leaders.flat_map(|leader| {
+            let execs = self.execs.get(&leader.process).into_iter().flatten();
+            execs.zip(1..).map(|(at, number)| {
+                let mut comms = leader.comms.iter().rev();
+                let comm = comms.find(|(from, _)| from <= at);
+                let comm = comm.map_or(leader.comm, |(_, comm)| *comm);
+                (leader.process, number, comm)
+            })
+        })
+    }
+
     /// The state of the kernel's mappings at a time.
     #[must_use]
     pub fn kernel_state_at(&self, time: Timestamp) -> usize {

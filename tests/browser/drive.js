@@ -1,7 +1,9 @@
 // Drives a page in Chromium and prints what is seen as JSON: node drive.js CHROMIUM PAGE [STEP...].
 //
 // Steps: key:K, type:TEXT, click:SELECTOR, at:X,Y (a click in the graph), size:WxH, dark, light, still (reduced motion),
-// hash:TEXT (the page opened anew there), select:SELECTOR=VALUE, shot:FILE, see (adds to the answer), back, wait:MS.
+// hash:TEXT (the page opened anew there), select:SELECTOR=VALUE, shot:FILE, see (adds to the answer), back, wait:MS,
+// drag:A,B (over the lanes, in shares of their width; with a + behind it the pointer stays down), all (all rows of the
+// table, with what their weights are).
 'use strict';
 const puppeteer = require('puppeteer-core');
 
@@ -22,7 +24,23 @@ async function see(page) {
     dialog: document.getElementById('dialog').open,
     scripts: document.scripts.length,
     images: document.images.length,
+    panel: document.getElementById('time') && {
+      chosen: document.getElementById('chosen').textContent,
+      names: [...document.querySelectorAll('#names span')].map(name => [name.textContent, name.title]),
+      spells: [...document.querySelectorAll('#spells button')].map(button => button.textContent),
+      phases: [...document.querySelectorAll('#phases button')].map(button => button.textContent),
+      high: document.getElementById('time').offsetHeight,
+    },
   }));
+}
+
+// By function and object: its weights in words, and the names of these columns.
+async function all(page) {
+  return page.evaluate(() => {
+    const heads = [...document.querySelectorAll('#heads th')].map(head => head.textContent.replace(/ [▾▴]$/, ''));
+    const rows = [...document.querySelectorAll('#rows tr[data-at]')].map(row => [...row.children].map(cell => cell.title));
+    return {heads, count: +document.getElementById('table').getAttribute('aria-rowcount') - 1, table: rows};
+  });
 }
 
 (async () => {
@@ -58,6 +76,14 @@ async function see(page) {
     select: words => { const at = words.indexOf('='); return page.select(words.slice(0, at), words.slice(at + 1)); },
     shot: path => page.screenshot({path}),
     see: async () => answer.seen.push(await see(page)),
+    all: async () => answer.seen.push(await all(page)),
+    drag: async places => {
+      const box = await (await page.$('#lanes')).boundingBox(), [a, b] = places.split(',').map(share => box.x + box.width * parseFloat(share));
+      await page.mouse.move(a, box.y + 20);
+      await page.mouse.down();
+      for (let step = 1; step <= 4; step++) await page.mouse.move(a + (b - a) * step / 4, box.y + 20);
+      if (!places.endsWith('+')) await page.mouse.up();
+    },
     back: () => page.goBack(),
     wait: ms => new Promise(done => setTimeout(done, +ms)),
     time: async code => answer.seen.push({ms: await page.evaluate('(() => {const t = performance.now();' + code + ';return performance.now() - t})()')}),

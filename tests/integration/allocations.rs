@@ -253,6 +253,29 @@ fn what_cannot_be_had_of_an_allocator_is_told() {
     assert_eq!(inside.len(), 1, "{inside:?}");
 }
 
+/// The probes are in the C library of the shell; a static program below it has one of its own.
+#[test]
+fn programs_of_another_allocator_are_named() {
+    let lab = Lab::empty("static");
+    fs::write(lab.path("rare.c"), RARE).expect("written");
+    let mut build = Command::new("cc");
+    build.args(["-O1", "-static", "-o", "allocates", "rare.c"]);
+    let built = build.current_dir(lab.path(".")).output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        return skip("cc", "no static program can be built");
+    }
+    let Some(turn) = turn() else { return };
+    let words = ["--alloc", "-o", "out", "--", "sh", "-c", "./allocates; :"];
+    let (status, said, _) = done(&mut record(&lab, &words));
+    drop(turn);
+    assert_eq!(status, Some(0), "{said}");
+    let check = pjit().arg("check").arg(lab.path("out")).output();
+    let text = String::from_utf8_lossy(&check.expect("it runs").stdout).into_owned();
+    let line = text.lines().find(|line| line.contains("weights.allocator"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("recorded of allocates: it"), "{line}");
+}
+
 /// Who may not add probes is told who may.
 #[test]
 fn without_rights_allocations_are_refused() {

@@ -678,6 +678,26 @@ fn a_stale_perf_map_is_named() {
     assert!(table.fixes("dumps.stale")[0].contains("--perf-map"));
 }
 
+/// Runtimes drop code and put other code in its place; a map has both lines, and no times.
+#[test]
+fn addresses_of_several_functions_of_a_map_are_doubtful() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("perf-10.map");
+    let bytes = in_memory(10, 50, Stacks::None).file();
+    for (text, level) in [
+        ("100000 100 one\n100000 80 two\n", Some("FAIL")),
+        ("100000 100 one\n100000 100 one\n", None),
+        // Elsewhere than the samples.
+        ("100000 40 one\n100080 40 two\n100080 40 three\n", None),
+    ] {
+        fs::write(&map, text).expect("it can be written");
+        let table = check_bytes(&bytes, &["--perf-map", map.to_str().expect("UTF-8")]);
+        assert_eq!(table.level("dumps.reused"), level, "{text}{}", table.text);
+        let is_fit = level.is_none();
+        assert_eq!(table.status == Some(0), is_fit, "{text}{}", table.text);
+    }
+}
+
 #[test]
 fn recordings_without_stacks_fail_only_when_stacks_are_asked_for() {
     let none = in_memory(10, 50, Stacks::None).file();

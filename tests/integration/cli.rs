@@ -72,6 +72,16 @@ fn input_may_be_named_either_way() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), wanted);
 }
 
+/// Neither all memory nor all threads of a machine.
+#[test]
+fn absurd_numbers_do_no_harm() {
+    for words in [["-w", "99999999999"], ["-j", "100000"]] {
+        let view = [&["report", "--no-children", "-g", "none", "-q"][..], &words].concat();
+        let rows = stdout_of(&view, "native");
+        assert!(rows.lines().count() > 10, "{words:?}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_ends_it_quietly() {
     for view in ["report", "fold"] {

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::live::{Lab, truth};
-use crate::support::{SAMPLES, chromium, folded, modules, pjit, run, sample, skip, stdout_of};
+use crate::support::{
+    SAMPLES, bare, cells, chromium, folded, modules, pjit, run, sample, skip, stdout_of,
+};
 
 /// Exports a sample; the folder lives as long as the file is needed.
 fn exported(name: &str, file: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -151,28 +153,23 @@ impl Drop for Profiler {
 
 /// Samples by object and symbol as reported; addresses without a name are one function of their object.
 fn reported(name: &str, more: &[&str]) -> BTreeMap<(String, String), u64> {
-    let options =
-        "report --no-inline --no-children -g none -q -s dso,sym -F sample,dso,sym -w 0 -t |";
-    let words: Vec<&str> = options.split(' ').chain(more.iter().copied()).collect();
+    let mut view = bare("sample", "dso,sym");
+    view.extend(
+        ["--no-inline"]
+            .iter()
+            .chain(more)
+            .map(|&word| word.to_owned()),
+    );
     let mut all = BTreeMap::new();
-    for line in stdout_of(&words, name).lines() {
-        let cells: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
-        let [samples, object, symbol] = cells[..] else {
-            continue;
-        };
-        let samples: u64 = samples
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}: {line:?}"));
-        let symbol = symbol
-            .split_once(' ')
-            .map_or(symbol, |(_, symbol)| symbol.trim());
+    for (samples, [object, symbol]) in cells(&stdout_of(&view, name)) {
         let bare = object.trim_matches(['[', ']']);
         let key = if !symbol.starts_with("0x") {
-            (object.to_owned(), symbol.to_owned())
+            (object, symbol)
         } else if bare == "unknown" {
             (String::new(), "[unknown]".to_owned())
         } else {
-            (object.to_owned(), format!("[{bare}]"))
+            let bare = format!("[{bare}]");
+            (object, bare)
         };
         *all.entry(key).or_default() += samples;
     }
@@ -625,13 +622,13 @@ fn firefox_markers_are_the_waits_that_the_program_measured() {
     };
     let clock = ["--event", "cpu-clock/freq=997/"];
     let file = firefox_file(&lab, &clock);
-    let mut waited: BTreeMap<&str, f64> = BTreeMap::new();
+    let (mut waited, mut queued) = (BTreeMap::<&str, f64>::new(), BTreeMap::<&str, f64>::new());
     for thread in list(&file, "/threads") {
         let markers = &thread["markers"];
         for (at, data) in list(markers, "/data").iter().enumerate() {
             let Some(stack) = data
                 .pointer("/cause/stack")
-                .filter(|_| data["state"] == "blocked")
+                .filter(|_| data["state"] == "blocked" || data["state"] == "runnable")
             else {
                 continue;
             };
@@ -639,17 +636,20 @@ fn firefox_markers_are_the_waits_that_the_program_measured() {
             let time = |column: &str| markers[column][at].as_f64().expect("a time");
             for site in ["site_sleep", "site_poll"] {
                 if names.iter().any(|name| name == site) {
-                    *waited.entry(site).or_default() += (time("endTime") - time("startTime")) / 1e3;
+                    let is_wait = data["state"] == "blocked";
+                    let sums = if is_wait { &mut waited } else { &mut queued };
+                    *sums.entry(site).or_default() += (time("endTime") - time("startTime")) / 1e3;
                 }
             }
         }
     }
     let truth = truth(&printed);
     for (site, seconds) in &waited {
+        // On a busy machine it is not let run at once before it looks at the clock.
+        let (truth, queued) = (truth[*site], queued.get(site).copied().unwrap_or_default());
         assert!(
-            (seconds - truth[*site]).abs() < 0.03 * truth[*site],
-            "{site}: {seconds} of {}",
-            truth[*site]
+            *seconds < 1.03 * truth && seconds + queued > 0.97 * truth,
+            "{site}: {seconds} and {queued} of {truth}"
         );
     }
     assert_eq!(waited.len(), 2);

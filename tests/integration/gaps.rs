@@ -118,7 +118,7 @@ fn no_caller_is_missing_without_a_mark_and_none_is_made_up() {
             return;
         }
         let stacks = lab.show(&["fold", "-i"], "p.data");
-        let mut told = [0; 3];
+        let mut told = [0; 4];
         for line in stacks.lines() {
             let (stack, _) = line.rsplit_once(' ').expect("a weight");
             let frames: Vec<&str> = stack.split(';').skip(1).collect();
@@ -156,6 +156,14 @@ fn no_caller_is_missing_without_a_mark_and_none_is_made_up() {
                     "{line}"
                 );
                 told[2] += 1;
+            }
+            if let Some(outer) = callers("bare") {
+                assert_eq!(
+                    outer[outer.len() - 2..],
+                    ["main", "[caller missing]"],
+                    "{line}"
+                );
+                told[3] += 1;
             }
         }
         assert!(told.iter().all(|count| *count > 0), "{told:?} of {stacks}");

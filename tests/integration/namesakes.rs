@@ -518,3 +518,94 @@ fn overloads_are_told_by_their_parameters() {
     assert_eq!(names.len(), 2, "{answer}");
     assert_ne!(names[0].0, names[1].0);
 }
+
+/// Lambdas of a function that is in one file alone are all `operator()`, and g++ gives their functions no place: their types have it.
+const LAMBDAS: &str = "\
+template <class F> static inline void run(unsigned long *sum, F f) { for (int i = 0; i < 9; i++) *sum += f(*sum); }
+int main(int count, char **) {
+  unsigned long sum = count;
+  auto first = [](unsigned long x) {
+    for (int i = 0; i < 2000; i++) x = x * 6364136223846793005ul + 1442695040888963407ul; return x; };
+  run(&sum, first);
+  run(&sum, [=](unsigned long x) {
+    for (int i = 0; i < 1000; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << count; } return x; });
+  return sum & 1;
+}
+";
+
+#[test]
+fn inlined_lambdas_of_one_function_are_several() {
+    let names = ["operator() a.cc:4", "operator() a.cc:7"];
+    lambdas_are(LAMBDAS, names);
+    // On one line, which a body of another line tells apart here.
+    let first = LAMBDAS.replace(
+        "  auto first = [](unsigned long x) {\n",
+        "#line 4\n  auto first = [](unsigned long x) {\n#line 5\n",
+    );
+    let both = first.replace(
+        "  run(&sum, [=](unsigned long x) {\n",
+        "#line 4\n  run(&sum, [=](unsigned long x) {\n#line 8\n",
+    );
+    lambdas_are(&both, ["operator() a.cc:4:17", "operator() a.cc:4:15"]);
+}
+
+/// The rows of two lambdas, of which line 5 is of the first and line 8 of the second.
+fn lambdas_are(source: &str, names: [&str; 2]) {
+    let tools = ["c++", "addr2line"];
+    if let Some(missing) = tools.iter().find(|name| program(name).is_none()) {
+        return skip(missing, "inlined lambdas");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.cc"), source).expect("written");
+    let mut build = Command::new("c++");
+    build.args(["-std=c++17", "-O2", "-g", "-o", "a", "a.cc"]);
+    succeed(build.current_dir(&folder));
+    let path = folder.path().join("a");
+    let elf = fs::read(&path).expect("built");
+    let code: Vec<(u64, u64)> = (code(&elf).iter())
+        .flat_map(|&(offset, address)| (0..16).map(move |i| (offset + i, address + i)))
+        .collect();
+    let addresses = code.iter().map(|(_, address)| format!("{address:#x}"));
+    let lines = succeed(
+        Command::new("addr2line")
+            .arg("-e")
+            .arg(&path)
+            .args(addresses),
+    );
+    let lines = String::from_utf8(lines.stdout).expect("UTF-8");
+    let mut expected = [(names[0], 5), (names[1], 8)].map(|(name, line)| {
+        let is_there = |text: &&str| {
+            let at = text.rsplit_once(':').map_or("", |(_, at)| at);
+            at.split(' ').next() == Some(line.to_string().as_str())
+        };
+        let samples = lines.lines().filter(is_there).count();
+        assert!(samples > 10, "{name}: {lines}");
+        (name.to_owned(), samples as u64)
+    });
+    let data = folder.path().join("perf.data");
+    let path = path.to_str().expect("a plain path");
+    fs::write(&data, recording_of(path.as_bytes(), &code)).expect("written");
+    let answer = diff(&data, &data, &["--by", "self"]);
+    let rows = answer["rows"].as_array().expect("rows").iter();
+    let lambdas = rows.filter(|row| row["name"] == "operator()");
+    let mut found: Vec<(String, u64)> = lambdas
+        .map(|row| {
+            let apart = row["apart"].as_str().unwrap_or_default();
+            let samples = row["base"][0].as_u64().expect("samples");
+            (format!("operator(){apart}"), samples)
+        })
+        .collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    // By their file, too, which debug information alone tells.
+    let focused = |file: &str| {
+        let view = ["summary", "--format", "json", "--focus", file];
+        let output = succeed(pjit().args(view).arg(&data));
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let kinds = answer["kinds"].as_array().expect("kinds").iter();
+        kinds.filter_map(|kind| kind["self"].as_u64()).sum::<u64>()
+    };
+    let all: u64 = expected.iter().map(|(_, samples)| samples).sum();
+    assert!(focused(r"/a\.cc$") >= all);
+}

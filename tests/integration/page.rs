@@ -3,7 +3,9 @@
 //! Needs Chromium (Debian: `chromium-headless-shell`), node, and npm's `puppeteer-core` in `target/browser`; skipped
 //! without them, but not in CI.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -607,4 +609,487 @@ fn code_is_shown_with_its_weights() {
     let seen = browser.drive(&without, &["key:Tab", "key:s", "see"]);
     assert_eq!(seen[0]["view"], "down");
     assert_eq!(seen[0]["tabs"].as_array().map(Vec::len), Some(4));
+}
+
+/// What the page's script reads: the object, and the columns behind it.
+fn data_of(page: &Path) -> (Value, Vec<u8>) {
+    let page = fs::read_to_string(page).expect("a page");
+    let text = page.split("id=\"data\">\"").nth(1).expect("data");
+    let text = text.split('"').next().expect("its end");
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut packed, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    for byte in text.bytes().filter(|byte| *byte != b'=') {
+        let digit = digits.iter().position(|digit| *digit == byte);
+        bits = bits << 6 | u32::try_from(digit.expect("base64")).expect("small");
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            packed.push((bits >> held & 0xff) as u8);
+        }
+    }
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_end(&mut bytes)
+        .expect("gzip");
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let columns = end.map_or(Vec::new(), |end| bytes.split_off(end + 1));
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    (serde_json::from_slice(&bytes).expect("JSON"), columns)
+}
+
+fn column(data: &Value, path: &str) -> Vec<u64> {
+    let column = data.pointer(path).and_then(Value::as_array);
+    let numbers = column.unwrap_or_else(|| panic!("no {path}")).iter();
+    numbers
+        .map(|value| value.as_u64().expect("a number"))
+        .collect()
+}
+
+/// A number of seven bits a byte.
+fn next_number(bytes: &mut std::slice::Iter<'_, u8>) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let byte = *bytes.next().expect("a byte");
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte < 0x80 {
+            return number;
+        }
+    }
+}
+
+/// Periods and samples by cell, of the moments of a page with a time panel.
+fn sums_of_moments(data: &Value, columns: &[u8]) -> (Vec<u64>, Vec<u64>) {
+    let (unit, of_cell) = (
+        data["unit"].as_u64().expect("a number"),
+        column(data, "/cells/series"),
+    );
+    let (mut periods, mut samples) = (vec![0; of_cell.len()], vec![0; of_cell.len()]);
+    let mut rest = columns.iter();
+    let time = &data["time"];
+    let (step, from) = (
+        time["step"].as_u64().expect("a step"),
+        time["from"].as_u64().expect("a time"),
+    );
+    let to = time["to"].as_u64().expect("a time");
+    for (series, of) in time["series"]
+        .as_array()
+        .expect("series")
+        .iter()
+        .enumerate()
+    {
+        let rows = of[0].as_u64().expect("rows");
+        let cells: Vec<usize> = (0..of_cell.len())
+            .filter(|cell| of_cell[*cell] == series as u64)
+            .collect();
+        let mut at = from;
+        for _ in 0..rows {
+            at += next_number(&mut rest) * step;
+        }
+        assert!(at < to, "{at} {to}");
+        let mut numbers = vec![0; rows as usize];
+        let mut place = 1;
+        while place < cells.len() {
+            for number in &mut numbers {
+                *number += place * usize::from(*rest.next().expect("a byte"));
+            }
+            place *= 256;
+        }
+        let cells: Vec<usize> = numbers.into_iter().map(|number| cells[number]).collect();
+        let each = of[1].as_u64();
+        let periods_of: Vec<u64> = cells
+            .iter()
+            .map(|_| each.unwrap_or_else(|| next_number(&mut rest)))
+            .collect();
+        for (cell, period) in cells.into_iter().zip(periods_of) {
+            let count = if of[2] == 1 {
+                1
+            } else {
+                next_number(&mut rest)
+            };
+            samples[cell] += count;
+            periods[cell] += unit * period * if each.is_some() { count } else { 1 };
+        }
+    }
+    assert!(rest.next().is_none());
+    (periods, samples)
+}
+
+/// The tree is the same, and its weights are the sums of the moments.
+#[test]
+fn moments_add_up_to_the_page_without_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, options) in [
+        ("node", &[][..]),
+        ("native", &[]),
+        ("wasmtime", &["--tid"]),
+        ("minijit", &[]),
+        ("typescript", &["--weight", "samples"]),
+    ] {
+        let (data, columns) = data_of(&page(folder.path(), name, options));
+        let without = page(folder.path(), name, &[options, &["--no-time"]].concat());
+        let (plain, nothing) = data_of(&without);
+        assert!(nothing.is_empty() && plain.get("time").is_none());
+        for path in [
+            "/up",
+            "/fn",
+            "/cells/node",
+            "/cells/series",
+            "/fns",
+            "/series",
+            "/threads",
+            "/activity",
+        ] {
+            assert_eq!(data.pointer(path), plain.pointer(path), "{name}: {path}");
+        }
+        let unit = plain["unit"].as_u64().expect("a number");
+        let expected: Vec<u64> = column(&plain, "/cells/period")
+            .iter()
+            .map(|period| period * unit)
+            .collect();
+        let (periods, samples) = sums_of_moments(&data, &columns);
+        assert_eq!(periods, expected, "{name}");
+        assert_eq!(samples, column(&plain, "/cells/samples"), "{name}");
+        let text = fs::read_to_string(without).expect("a page");
+        assert!(
+            !text.contains("id=\"time\"") && !text.contains("timePanel() {"),
+            "{name}"
+        );
+    }
+}
+
+/// Several recordings, and two sides, have no time in common.
+#[test]
+fn only_a_page_of_one_recording_has_a_panel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let itself = sample("native", "perf.data");
+    let itself = itself.to_str().expect("text");
+    let other = sample("wasmtime", "perf.data");
+    for options in [&["--diff", itself][..], &[other.to_str().expect("text")]] {
+        let (data, columns) = data_of(&page(folder.path(), "native", options));
+        assert!(
+            columns.is_empty() && data.get("time").is_none(),
+            "{options:?}"
+        );
+    }
+    let output = pjit()
+        .args(["flamegraph", "--no-time", "-o"])
+        .arg(folder.path().join("x.svg"))
+        .arg(itself)
+        .output()
+        .expect("the binary can be run");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && text.contains("--no-time is only for the page"),
+        "{text}"
+    );
+}
+
+/// A table of samples by function and object: what a step `all` saw, by its columns.
+fn table_of(seen: &Value, names: &[&str]) -> BTreeMap<(String, String), Vec<u64>> {
+    let heads = seen["heads"].as_array().expect("heads");
+    let at = |name: &str| {
+        let at = heads.iter().position(|head| head == name);
+        at.unwrap_or_else(|| panic!("{name} in {heads:?}"))
+    };
+    let rows = seen["table"].as_array().expect("rows");
+    assert_eq!(seen["count"], rows.len(), "all rows are there");
+    let samples = |cell: &Value| -> u64 {
+        let text = cell.as_str().expect("text").replace(',', "");
+        let number = text.strip_suffix(" samples").expect("samples");
+        number.parse().expect("a number")
+    };
+    let text = |cell: &Value| cell.as_str().expect("text").to_owned();
+    let row = |row: &Value| {
+        let key = (text(&row[at("Function")]), text(&row[at("Object")]));
+        (
+            key,
+            names.iter().map(|name| samples(&row[at(name)])).collect(),
+        )
+    };
+    rows.iter().map(row).collect()
+}
+
+/// What is inside of a range and what is outside of it is all there is, for each function; and so are two ranges side by side.
+#[test]
+fn a_range_and_the_rest_are_the_whole() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    // In the middle, and in the middle of the longest thread alone.
+    for (name, scope) in [("node", "all"), ("native", "all"), ("node", "t0")] {
+        let page = page(folder.path(), name, &[]);
+        let time = &data_of(&page).0["time"];
+        let ms = |key: &str| time[key].as_u64().expect("a time");
+        let (from, to) = (ms("from"), ms("to"));
+        let (a, b) = (from + (to - from) / 3, from + (to - from) / 2);
+        let base = format!("m=0s&v=table&t={scope}");
+        let steps = [
+            "size:1280x9000".to_owned(),
+            format!("hash:{base}"),
+            "all".to_owned(),
+            format!("hash:{base}&r={a}-{b}&q=rest"),
+            "all".to_owned(),
+            "see".to_owned(),
+            format!("hash:{base}&r={from}-{a}"),
+            "all".to_owned(),
+            format!("hash:{base}&r={a}-{to}"),
+            "all".to_owned(),
+            format!("hash:{base}&r={from}-{a}&q={a}-{to}"),
+            "all".to_owned(),
+        ];
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        let seen = browser.drive(&page, &steps);
+        let own = ["Self", "Total"];
+        let whole = table_of(&seen[0], &own);
+        assert!(whole.len() > 20, "{name}");
+        let sum = |tables: &[BTreeMap<(String, String), Vec<u64>>]| {
+            let mut sum: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+            for (key, row) in tables.iter().flatten() {
+                let all = sum.entry(key.clone()).or_insert_with(|| vec![0; row.len()]);
+                all.iter_mut().zip(row).for_each(|(sum, more)| *sum += more);
+            }
+            sum
+        };
+        let totals: BTreeMap<_, u64> = whole
+            .iter()
+            .map(|(key, row)| (key.clone(), row[1]))
+            .collect();
+        let both = |seen: &Value, other: &str| -> BTreeMap<_, u64> {
+            let rows = table_of(seen, &["Total", other]).into_iter();
+            rows.map(|(key, row)| (key, row[0] + row[1])).collect()
+        };
+        assert_eq!(both(&seen[1], "Rest"), totals, "{name}");
+        assert_eq!(both(&seen[5], "Other"), totals, "{name}");
+        assert_eq!(
+            sum(&[table_of(&seen[3], &own), table_of(&seen[4], &own)]),
+            whole,
+            "{name}"
+        );
+        let (inside, rest) = (number(&seen[2], "samples"), number(&seen[2], "others"));
+        assert!(inside > 0.0 && rest > 0.0, "{name}: {inside} {rest}");
+    }
+}
+
+/// A range of the page is that of `--time`.
+#[test]
+fn a_range_of_the_page_has_the_total_of_other_views() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "node", &[]);
+    let seen = browser.drive(&page, &["hash:r=300-900", "see"]);
+    let report = stdout_of(
+        &[
+            "report",
+            "--no-children",
+            "-g",
+            "none",
+            "--time",
+            "+0.3,+0.9",
+        ],
+        "node",
+    );
+    assert_eq!(
+        number(&seen[0], "total"),
+        crate::support::event_count(&report) as f64
+    );
+    let chosen = seen[0]["panel"]["chosen"].as_str().expect("text");
+    assert!(chosen.starts_with("0.300 to 0.900 s: 600 ms, "), "{chosen}");
+}
+
+#[test]
+fn spells_phases_and_drags_choose_times() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "typescript", &[]);
+    let steps = [
+        "see",
+        "click:#spells button",
+        "see",
+        "key:r",
+        "see",
+        "back",
+        "see",
+        "key:0",
+        "see",
+        "drag:0.25,0.5",
+        "see",
+        "key:]",
+        "see",
+        "key:R",
+        "key:[",
+        "see",
+        "key:x",
+        "see",
+        "key:b",
+        "drag:0.3,0.95+",
+        "see",
+        "wait:300",
+        "see",
+    ];
+    let seen = browser.drive(&page, &steps);
+    let text = |at: usize, key: &str| seen[at][key].as_str().unwrap_or_default().to_owned();
+    let chosen = |at: usize| {
+        seen[at]["panel"]["chosen"]
+            .as_str()
+            .expect("text")
+            .to_owned()
+    };
+    let over = stdout_of(
+        &["summary", "--over-time", "--format", "json"],
+        "typescript",
+    );
+    let over: Value = serde_json::from_str(&over).expect("JSON");
+    let spells = over["over_time"]["spells"].as_array().expect("spells");
+    let buttons = seen[0]["panel"]["spells"].as_array().expect("buttons");
+    assert_eq!(buttons.len(), spells.len().min(6));
+    for (button, spell) in buttons.iter().zip(spells) {
+        let words = button.as_str().expect("text");
+        let ms = (1000.0 * spell["longest"].as_f64().expect("a number")).round();
+        assert!(words.ends_with(&format!(": {ms} ms")), "{words} {spell}");
+    }
+    // The range is outwards to milliseconds, and the thread is the spell's.
+    let longest = &spells[0]["longest_at"];
+    let ms = |at: usize| 1000.0 * longest[at].as_f64().expect("a time");
+    let range = format!("r={}-{}", ms(0).floor(), ms(1).floor() + 1.0);
+    let pid = &spells[0]["thread"]["pid"];
+    assert_eq!(text(1, "hash"), format!("#t=p{pid}&{range}"));
+    assert_eq!(text(2, "hash"), format!("#t=p{pid}&{range}&q=rest"));
+    assert!(chosen(2).ends_with(", against the rest"), "{}", chosen(2));
+    let legend = seen[2]["legend"].to_string();
+    assert!(legend.contains("what chance would do"), "{legend}");
+    assert!(
+        text(2, "detail").contains("100.00 %, rest 100.00 %"),
+        "{}",
+        text(2, "detail")
+    );
+    assert_eq!(
+        number(&seen[2], "samples") + number(&seen[2], "others"),
+        number(&seen[0], "samples")
+    );
+    assert_eq!(text(3, "hash"), text(1, "hash"));
+    assert_eq!(
+        (text(4, "hash"), chosen(4)),
+        (
+            format!("#t=p{pid}"),
+            "Drag over the lanes to choose a time".to_owned()
+        )
+    );
+    let range_of = |at: usize| -> (f64, f64) {
+        let hash = text(at, "hash");
+        let range = hash.split("r=").nth(1).expect("a range").split('&').next();
+        let (from, to) = range
+            .and_then(|range| range.split_once('-'))
+            .expect("two times");
+        (
+            from.parse().expect("a number"),
+            to.parse().expect("a number"),
+        )
+    };
+    let (from, to) = range_of(5);
+    assert!(from > 0.0 && to > from);
+    assert_eq!(range_of(6), (to, 2.0 * to - from));
+    assert_eq!(range_of(7), (from, to));
+    assert!(chosen(7).contains(", against "), "{}", chosen(7));
+    assert_ne!(range_of(8), range_of(7));
+    // The tree from the leaves follows when the pointer rests.
+    assert_eq!(text(9, "total"), text(8, "total"));
+    assert_ne!(text(10, "total"), text(9, "total"));
+}
+
+#[test]
+fn the_panel_fits_and_ignores_addresses_of_others() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "native", &["--source"]);
+    let steps = [
+        "hash:r=99999999-999999999&q=7",
+        "see",
+        "hash:r=5-3&q=rest",
+        "see",
+        "hash:r=x&q=%22%3E",
+        "see",
+        "size:400x700",
+        "see",
+        "size:1280x480",
+        "see",
+        "hash:r=100-300&v=code",
+        "see",
+        "key:/",
+        "type:fibonacci",
+        "dark",
+        "see",
+    ];
+    let seen = browser.drive(&page, &steps);
+    for seen in &seen[..3] {
+        assert_eq!(
+            seen["panel"]["chosen"],
+            "Drag over the lanes to choose a time"
+        );
+        assert_eq!(seen["other"], "0");
+    }
+    assert_eq!(
+        (&seen[3]["wide"], &seen[4]["wide"]),
+        (&Value::from(400), &Value::from(1280))
+    );
+    let names = |at: usize| {
+        seen[at]["panel"]["names"]
+            .as_array()
+            .expect("names")
+            .clone()
+    };
+    assert!(
+        names(0)[0][1]
+            .as_str()
+            .is_some_and(|title| title.starts_with("full = ") && title.ends_with(" % of a CPU"))
+    );
+    assert_eq!(names(4).len(), 1, "a low window has one lane");
+    let high = seen[0]["panel"]["high"].as_i64().expect("a number");
+    assert!((40..=160).contains(&high), "{high}");
+}
+
+/// What differs by more than chance explains is told, and nothing else; and what is at the end of a range is outside of it.
+#[test]
+fn chance_has_no_colour() {
+    if program("node").is_none() {
+        return skip("node", "no node");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/output/html");
+    let text = |name: &str| fs::read_to_string(folder.join(name)).expect("a script");
+    // Shares of functions in 400 samples and in 10 000 others: 5 spreads of a half are 12.7 points, of a tenth 7.6.
+    let script = r"
+        const sums = (own, rest) => [{total: own}, {total: rest}], at = (n, rest) => ({samples: [n, rest]});
+        const own = [.5, .64, .36, .1, .19, 0, 1, .004], rest = [.5, .5, .5, .1, .1, 0, 1, 0];
+        const m = {at: [0, 5, 5, 9], cell: [0, 1, 0, 1], period: [1, 10, 100, 1000], first: [0, 3, 4]};
+        console.log(JSON.stringify([
+            [...unlikely(at(400, 10000), sums(own, rest))],
+            [...unlikely(at(7, 10000), sums(own, rest))],
+            [...within(m, 2, 'period', [0, 0], [0, 9])],
+            [...within(m, 2, 'period', [0, 0], [5, 10])],
+            [...within(m, 2, 'period', [0, -1], [5, 10])],
+            [...within(m, 2, 'period', [0, 0], [6, 9])],
+        ]));";
+    let output = Command::new("node")
+        .args(["-e", &[&text("tree.js"), &text("time.js"), script].concat()])
+        .output()
+        .expect("node runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let answer: Vec<Vec<i64>> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let expected: [&[i64]; 6] = [
+        &[0, 1, -1, 0, 1, 0, 0, 0],
+        &[0; 8],
+        &[101, 10],
+        &[100, 1010],
+        &[100, 10],
+        &[0, 0],
+    ];
+    assert_eq!(answer, expected);
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use object::Object as _;
 use serde_json::Value;
 
-use crate::support::{folded, run, sample, skip, stdout_of};
+use crate::support::{bare, cells, folded, run, sample, skip, stdout_of};
 
 /// A folder with an exported sample; nothing without go.
 struct Exported {
@@ -91,29 +91,15 @@ fn total(name: &str) -> i64 {
     stacks.values().sum::<u64>() as i64
 }
 
-/// Periods by the other columns of a report.
-fn reported(name: &str, keys: &str) -> Vec<(i64, String)> {
-    let fields = format!("period,{keys}");
-    let arguments = [
-        "report",
-        "--no-inline",
-        "--no-children",
-        "-g",
-        "none",
-        "-q",
-        "-w",
-        "0",
-        "-s",
-        keys,
-        "-F",
-        &fields,
-    ];
-    let report = stdout_of(&arguments, name);
-    let rows = report.lines().filter_map(|line| {
-        let (period, rest) = line.trim().split_once(' ')?;
-        Some((period.parse().ok()?, rest.trim().to_owned()))
-    });
-    rows.collect()
+/// Periods by one key, as reported.
+fn reported(name: &str, key: &str) -> Vec<(i64, String)> {
+    let mut view = bare("period", key);
+    view.push("--no-inline".to_owned());
+    let mut rows = Vec::new();
+    for (period, [key]) in cells(&stdout_of(&view, name)) {
+        rows.push((i64::try_from(period).expect("a period"), key));
+    }
+    rows
 }
 
 #[test]
@@ -131,10 +117,7 @@ fn top_has_the_rows_of_the_report() {
         // Rows of one name in two objects are one function to pprof; what has no name is one for each object.
         let mut rows: BTreeMap<String, i64> = BTreeMap::new();
         for (period, symbol) in reported(name, "sym") {
-            let symbol = symbol
-                .split_once("] ")
-                .map_or(&*symbol, |(_, symbol)| symbol);
-            *rows.entry(symbol.trim().to_owned()).or_default() += period;
+            *rows.entry(symbol).or_default() += period;
         }
         let mut rows: Vec<(i64, String)> =
             rows.into_iter().map(|(name, own)| (own, name)).collect();
@@ -581,4 +564,30 @@ fn filters_are_pprofs() {
             .collect();
         assert_eq!(top, theirs, "{case:?}");
     }
+}
+
+/// Profiles of two hosts are one to pprof, and a label takes each out again.
+#[test]
+fn several_profiles_are_one_and_labels_tell_them_apart() {
+    let (Some(one), Some(other)) = (
+        Exported::of("native", &["--label", "host=a"]),
+        Exported::of("native", &["--label", "host=b", "--labels", "process"]),
+    ) else {
+        return;
+    };
+    let sum = |options: &[&str]| {
+        let mut all = vec!["-top", "-nodecount=0"];
+        all.extend(options);
+        let output = one
+            .go(&all)
+            .arg(&other.file)
+            .output()
+            .expect("go can be run");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rows = text.lines().skip_while(|line| !line.contains("flat%"));
+        let rows = rows.skip(1).map(|row| row.split_whitespace().next());
+        rows.map(|cell| ns(cell.expect("a cell"))).sum::<i64>()
+    };
+    assert_eq!(sum(&[]), 2 * total("native"));
+    assert_eq!(sum(&["-tagfocus", "host=a"]), total("native"));
 }

@@ -22,10 +22,17 @@ const MODULE: u64 = 0xffff_ffff_c000_0000;
 
 /// A process born at [`NOW`] that maps its dump and runs JIT code, a kernel function and one of a module.
 fn recording(pid: u32) -> Recording {
+    recording_of(pid, true)
+}
+
+/// The program that perf itself started was forked before the recording began.
+fn recording_of(pid: u32, is_forked: bool) -> Recording {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.kernel_map(KERNEL, 0x10_0000, b"[kernel.kallsyms]_text");
     recording.kernel_map(MODULE, 0x1000, b"[extra]");
-    recording.fork(pid, 1, NOW);
+    if is_forked {
+        recording.fork(pid, 1, NOW);
+    }
     recording.exec(pid, b"it", NOW + 1);
     let mut map = |start, file: &[u8]| {
         recording.map_at(&Map {
@@ -326,8 +333,11 @@ fn a_perf_map_of_an_earlier_process_is_not_used() {
     // Above every id that Linux hands out, and of this run.
     let pid = (1 << 30) + std::process::id();
     let born = Duration::from_secs(1_795_260_704);
-    let mut recording = recording(pid);
-    recording.clock_data(u64::try_from(born.as_nanos()).expect("small"), NOW);
+    let recordings = [true, false].map(|is_forked| {
+        let mut recording = recording_of(pid, is_forked);
+        recording.clock_data(u64::try_from(born.as_nanos()).expect("small"), NOW);
+        recording
+    });
     let fitting = format!("{JIT:x} 10 of_the_map\n");
     let elsewhere = "500000 10 of_the_map\n";
     let hour = Duration::from_secs(3600);
@@ -341,16 +351,18 @@ fn a_perf_map_of_an_earlier_process_is_not_used() {
         ),
     ] {
         let _map = LeftBehind::new(pid, text, modified);
-        let (stacks, said) = folded_with(&recording, &[], &[]);
-        assert_eq!(
-            stacks.contains("of_the_map"),
-            wanted.is_none(),
-            "{stacks}{said}"
-        );
-        assert!(
-            wanted.is_none_or(|wanted| said.contains(wanted)),
-            "{wanted:?}: {said}"
-        );
+        for recording in &recordings {
+            let (stacks, said) = folded_with(recording, &[], &[]);
+            assert_eq!(
+                stacks.contains("of_the_map"),
+                wanted.is_none(),
+                "{stacks}{said}"
+            );
+            assert!(
+                wanted.is_none_or(|wanted| said.contains(wanted)),
+                "{wanted:?}: {said}"
+            );
+        }
     }
 }
 

@@ -97,6 +97,35 @@ pub(crate) fn stdout_of<S: AsRef<OsStr>>(view: &[S], name: &str) -> String {
     String::from_utf8(output.stdout).expect("output is UTF-8")
 }
 
+/// A flat report of `keys` as rows of cells alone, for `cells` to read: what each weighs, then the keys.
+pub(crate) fn bare(weight: &str, keys: &str) -> Vec<String> {
+    let options = "report --no-children -g none -q -w 0 -t |";
+    let fields = format!("{weight},{keys}");
+    let words = options.split(' ').chain(["-s", keys, "-F", &fields]);
+    words.map(str::to_owned).collect()
+}
+
+/// Rows of such a report: weight, and the cells of `N` keys. Symbols are without the sign of their mode.
+pub(crate) fn cells<const N: usize>(report: &str) -> Vec<(u64, [String; N])> {
+    let row = |line: &str| {
+        let mut cells = line.splitn(N + 1, '|').map(str::trim);
+        let weight = cells.next()?.parse().ok()?;
+        let keys: Vec<String> = cells
+            .map(|cell| {
+                let mode = cell.starts_with('[') && cell.get(2..4) == Some("] ");
+                cell.get(if mode { 4 } else { 0 }..)
+                    .unwrap_or(cell)
+                    .trim()
+                    .to_owned()
+            })
+            .collect();
+        Some((weight, keys.try_into().ok()?))
+    };
+    let rows = report.lines().filter(|line| !line.is_empty());
+    rows.map(|line| row(line).unwrap_or_else(|| panic!("no row of {N} keys: {line:?}")))
+        .collect()
+}
+
 /// Folded stacks with their weights.
 pub(crate) fn folded(text: &str) -> BTreeMap<String, u64> {
     let mut stacks = BTreeMap::new();

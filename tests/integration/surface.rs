@@ -252,6 +252,8 @@ const SCRIPTS: &str = "
 -F symoff
 -F srcline
 --ns
+--reltime
+--deltatime -F time,event
 -G
 -G -F ip,sym,symoff,dso
 --max-stack 2

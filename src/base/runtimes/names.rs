@@ -190,7 +190,9 @@ pub fn native(name: &str) -> &str {
 /// Behind it stand the 16 digits of a hash.
 const HASH: &str = "::h";
 
-fn without_hash(name: &str) -> &str {
+/// Without the hash that Rust puts behind names, which is another one in each build.
+#[must_use]
+pub fn without_hash(name: &str) -> &str {
     let Some(at) = name.len().checked_sub(HASH.len() + 16) else {
         return name;
     };

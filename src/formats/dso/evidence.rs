@@ -4,7 +4,7 @@
 //! So a file is used for its evidence ([`Evidence`]), and where nothing tells which of several it is, for none of them.
 
 use std::ops::Range;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use smallvec::SmallVec;
 
@@ -124,6 +124,8 @@ pub(super) enum Against {
     OtherInode,
     /// It was written after the recording had ended, and nothing tells that it is the same again.
     WrittenSince,
+    /// It was written after it was mapped, while it was recorded: what was mapped is gone.
+    Overwritten,
     /// Others with its path may be it as well.
     Ambiguous,
 }
@@ -137,6 +139,7 @@ impl Against {
             Self::NotMapped => "its code lies elsewhere than what was mapped",
             Self::OtherInode => "another inode than what was mapped",
             Self::WrittenSince => "written after the recording ended",
+            Self::Overwritten => "written after it was mapped",
             Self::Ambiguous => "one of several that had this path",
         }
     }
@@ -173,14 +176,14 @@ pub(super) fn judge(
     let fits = fit(elf, &dso.mapped);
     let mut rivals = dso.rivals.iter().filter(|rival| rival.is_other(dso));
     let was_used_again = rivals.clone().any(|rival| rival.has_same_number(dso));
-    let is_newer = facts
-        .zip(here)
-        .is_some_and(|(facts, here)| is_system && facts.written >= here.end);
-    let facts = facts.filter(|_| !was_used_again);
-    let inode = facts
-        .zip(here)
-        .and_then(|(facts, here)| by_inode(facts, dso, here));
+    let known = facts.zip(here);
+    let of_system = known.filter(|_| is_system);
+    let is_newer = of_system.is_some_and(|(facts, here)| facts.written >= here.end);
+    let is_overwritten = of_system.is_some_and(|(facts, here)| was_overwritten(facts, dso, here));
+    let known = known.filter(|_| !was_used_again);
+    let inode = known.and_then(|(facts, here)| by_inode(facts, dso, here, is_system));
     match inode {
+        _ if is_overwritten => return Err(wrong_build.unwrap_or(Against::Overwritten)),
         _ if fits == Fit::Refuted => return Err(wrong_build.unwrap_or(Against::NotMapped)),
         // perf read the table's ID from the file of this path when the recording ended.
         Some(true) if wrong_build.is_none() || !is_system => return Ok(Evidence::Inode),
@@ -203,14 +206,29 @@ pub(super) fn judge(
         (None, true, _) => Ok(Evidence::Table),
         // A program that was built again has the same path, and often segments of the same size.
         _ if is_newer => Err(Against::WrittenSince),
+        // It came there later, and its times may be older: `mv` and `cp -p` keep them.
+        _ if is_system && known.is_some_and(|(facts, _)| is_other_file(facts, dso, true)) => {
+            Err(Against::OtherInode)
+        }
         (None, false, Fit::Exact) => Ok(Evidence::Fit),
         _ => Ok(Evidence::Path),
     }
 }
 
+/// Whether other content came into the mapped file while it was recorded, as `cp` does it. In the end perf reads the build ID of that.
+fn was_overwritten(facts: FileFacts, dso: &Dso, here: &Span) -> bool {
+    /// Two clocks differ by less than this part of the time, and files have the time of the last tick.
+    const DRIFT: u32 = 5000;
+    const TICK: Duration = Duration::from_millis(20);
+    let is_it = dso.inode.is_none_or(|inode| inode.2 == facts.inode);
+    let length = here.end.duration_since(here.start).unwrap_or_default();
+    let mapped = dso.mapped_at.map(|at| at + length / DRIFT + TICK);
+    is_it && facts.written < here.end && mapped.is_some_and(|mapped| mapped < facts.written)
+}
+
 /// Whether inodes tell that the file was mapped, or that it was not; nothing if they do not tell.
-fn by_inode(facts: FileFacts, dso: &Dso, here: &Span) -> Option<bool> {
-    let (major, minor, inode, _) = dso.inode?;
+fn by_inode(facts: FileFacts, dso: &Dso, here: &Span, is_system: bool) -> Option<bool> {
+    let (.., inode, _) = dso.inode?;
     let reaches = dso
         .mapped
         .iter()
@@ -219,7 +237,18 @@ fn by_inode(facts: FileFacts, dso: &Dso, here: &Span) -> Option<bool> {
     if facts.inode == inode && facts.changed < here.end {
         return reaches.then_some(true);
     }
-    // What came to the path while it was recorded has the ID in the recording's table, too: perf reads that in the end.
-    let is_other = facts.device == (major, minor) && facts.inode != inode;
-    (is_other && facts.changed < here.end).then_some(false)
+    // What came to the path while it was recorded has the ID in the recording's table, too: perf reads that in the end, and makes a
+    // link of what it had not seen before, which changes the file's time. Below a folder may be a copy.
+    let is_old =
+        facts.changed < here.end || is_system && facts.born.is_some_and(|born| born < here.end);
+    (is_old && is_other_file(facts, dso, is_system)).then_some(false)
+}
+
+/// Whether the mapping was of another file: of another inode, on the same device or, by its path on this machine, on another one than
+/// that of a disk, whose number is the same for the kernel and for programs.
+fn is_other_file(facts: FileFacts, dso: &Dso, is_system: bool) -> bool {
+    dso.inode.is_some_and(|(major, minor, inode, _)| {
+        let is_told = facts.device == (major, minor) || is_system && facts.device.0 != 0;
+        is_told && facts.inode != inode
+    })
 }

@@ -109,6 +109,13 @@ static WRITTEN_SINCE: OfFiles = OfFiles {
     advice: "Give the folder of the recorded one with --symfs, or build with -Wl,--build-id",
 };
 
+/// What is said of files that are not what they were.
+static OVERWRITTEN: OfFiles = OfFiles {
+    one: "it was written while it was recorded, after a process had mapped it; what that ran is gone, and this file is not used",
+    several: "were written while they were recorded, after processes had mapped them; what those ran is gone, and these files are not used",
+    advice: "Record with pjit record, which notes build IDs of what is mapped",
+};
+
 /// What is said of files of which nothing tells which one they are.
 static AMBIGUOUS: OfFiles = OfFiles {
     one: "several files had this path while it was recorded, and nothing tells for which of them this one may be used",
@@ -248,7 +255,10 @@ impl<'a> Opener<'_, 'a> {
         self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
         let is_other = |(_, why): &(PathBuf, Refused)| {
-            matches!(why, Refused::For(Against::NotMapped | Against::OtherInode))
+            matches!(
+                why,
+                Refused::For(Against::NotMapped | Against::OtherInode | Against::Overwritten)
+            )
         };
         Err(Missed {
             trouble: troubles.max().unwrap_or(FileTrouble::Missing),
@@ -350,6 +360,7 @@ impl<'a> Opener<'_, 'a> {
                 Refused::For(Against::WrittenSince) => {
                     self.diag.warn_of_file(&WRITTEN_SINCE, shown.to_string());
                 }
+                Refused::For(Against::Overwritten) => self.diag.warn_of_file(&OVERWRITTEN, shown.to_string()),
                 Refused::For(Against::Ambiguous) => self.diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
                 Refused::Unreadable(why) => {
                     self.diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));

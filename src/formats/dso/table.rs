@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -21,7 +22,7 @@ use super::preload::{Files, Loading, Preloader, Preloads};
 use super::same_path::{Identity, SamePath, TableIds};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
-use crate::address::{Avma, FileOffset};
+use crate::address::{Avma, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::find::{SearchPaths, debug_origin, pid_of_perf_map};
 use crate::ids::IndexVec;
@@ -51,6 +52,8 @@ pub struct Dso {
     pub(super) rivals: Arc<[Rival]>,
     /// Its executable mappings, some of them.
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
+    /// When the first of these was made, by the clock of files, for recordings of this machine.
+    pub(super) mapped_at: Option<SystemTime>,
 }
 
 impl Dso {
@@ -132,6 +135,8 @@ pub struct DsoTable<'a> {
     kernel: KernelLoader<'a>,
     kin: Arc<Kin<'a>>,
     here: Option<Span>,
+    /// When that begins, by the recording's clock.
+    first: Option<Timestamp>,
 }
 
 impl<'a> DsoTable<'a> {
@@ -164,13 +169,15 @@ impl<'a> DsoTable<'a> {
             kernel,
             kin: Arc::default(),
             here: None,
+            first: None,
         }
     }
 
     /// The recording is of this machine as it is now, and was made at that time: files here may be the very ones that were
     /// mapped, or be known to be others.
-    pub fn set_made_here(&mut self, when: Span) {
-        self.here = Some(when);
+    /// `first` is when that begins by the recording's clock, where it tells.
+    pub fn set_made_here(&mut self, when: Span, first: Option<Timestamp>) {
+        (self.here, self.first) = (Some(when), first);
     }
 
     /// The machine that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
@@ -300,6 +307,7 @@ impl<'a> DsoTable<'a> {
             shares_path,
             rivals: Arc::default(),
             mapped: SmallVec::new(),
+            mapped_at: None,
         });
         self.files.push(Arc::default());
         id
@@ -311,11 +319,18 @@ impl<'a> DsoTable<'a> {
         !self.get(id).mapped.is_empty()
     }
 
-    /// Part of a DSO's file was mapped executable.
-    pub fn note_mapped(&mut self, id: DsoId, part: MappedPart) {
+    /// Part of a DSO's file was mapped executable at a time.
+    pub fn note_mapped(&mut self, id: DsoId, part: MappedPart, time: Timestamp) {
         /// More tell nothing new: a file has one or two executable segments.
         const MOST: usize = 8;
-        let mapped = &mut self.dsos[id].mapped;
+        let at = self.here.as_ref().zip(self.first);
+        let at = at.and_then(|(here, first)| {
+            let since = Duration::from_nanos(time.0.saturating_sub(first.0));
+            here.start.checked_add(since)
+        });
+        let dso = &mut self.dsos[id];
+        dso.mapped_at = dso.mapped_at.into_iter().chain(at).min();
+        let mapped = &mut dso.mapped;
         if mapped.len() < MOST && !mapped.contains(&part) {
             mapped.push(part);
         }

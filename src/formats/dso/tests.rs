@@ -5,7 +5,7 @@ use std::path::Path;
 use super::build_elf::*;
 use super::elf::{ElfFile, Machine};
 use super::*;
-use crate::address::{FileOffset, Svma};
+use crate::address::{FileOffset, Svma, Timestamp};
 use crate::diagnostics::{Diagnostics, Level};
 use crate::find::SearchPaths;
 use crate::input::Store;
@@ -440,7 +440,7 @@ fn debug_by_id(id: u8) -> String {
 fn mapped(dsos: &mut DsoTable<'_>, path: &[u8], inode: u64, offset: u64) -> DsoId {
     let dso = dsos.intern(path, DsoKind::File, None, Some((8, 1, inode, 0)));
     let (offset, len) = (FileOffset(offset), 0x1000);
-    dsos.note_mapped(dso, MappedPart { offset, len });
+    dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
     dso
 }
 
@@ -596,7 +596,7 @@ fn of_several_roots_the_one_with_the_best_evidence_is_taken() {
             let inode = Some((8, 1, inode, 0));
             let dso = dsos.intern(PROG, DsoKind::File, build, inode);
             let (offset, len) = (FileOffset(0x1000), 0x1000);
-            dsos.note_mapped(dso, MappedPart { offset, len });
+            dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
             dso
         };
         let all: Vec<_> = builds.iter().zip(7..).map(of_build).collect();
@@ -729,15 +729,22 @@ fn a_file_that_may_be_any_of_several_names_none_of_them() {
     assert_eq!(names, [None, Some("last_one".to_owned()), None]);
 }
 
+/// A program, and what the file system tells of it.
+#[cfg(target_os = "linux")]
+fn program() -> (tempfile::TempDir, crate::input::FileFacts) {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "prog", &binary_at(0x1000, 1, "last_one"));
+    let meta = std::fs::metadata(dir.path().join("prog")).expect("it is there");
+    let facts = crate::input::facts_of(&meta).expect("it has an inode");
+    (dir, facts)
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_inode_tells_which_of_several_files_is_at_hand() {
     use std::time::Duration;
-    let dir = tempfile::tempdir().expect("temporary directory");
+    let (dir, facts) = program();
     let path = dir.path().join("prog");
-    write(dir.path(), "prog", &binary_at(0x1000, 1, "last_one"));
-    let meta = std::fs::metadata(&path).expect("it is there");
-    let facts = crate::input::facts_of(&meta).expect("it has an inode");
     let long_name = path.to_str().expect("plain").as_bytes();
     let (major, minor) = facts.device;
     let day = Duration::from_secs(86_400);
@@ -747,7 +754,7 @@ fn the_inode_tells_which_of_several_files_is_at_hand() {
     let names_of = |inodes: &[u64], when: Span| {
         let (store, diag) = (Store::new(), Diagnostics::new());
         let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
-        dsos.set_made_here(when);
+        dsos.set_made_here(when, None);
         let id = BuildId::new(&[1; 20]).expect("a build ID");
         dsos.set_build_ids([(long_name.to_vec(), id)]);
         let all: Vec<DsoId> = inodes
@@ -771,6 +778,71 @@ fn the_inode_tells_which_of_several_files_is_at_hand() {
     assert_eq!(names_of(&[other], behind), [None]);
     // It came there while the program was recorded, and has the ID that perf found in the end.
     assert_eq!(names_of(&[other], around), [None]);
+}
+
+/// `mv` and `cp -p` keep times, and nothing tells the build of a program without an ID; of a file with one perf's own link changes
+/// the time.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_inode_is_another_file_whatever_its_times() {
+    let (dir, facts) = program();
+    let path = dir.path().join("prog");
+    let long_name = path.to_str().expect("plain").as_bytes();
+    let hour = std::time::Duration::from_secs(3600);
+    let name_of = |(inode, device): (u64, (u32, u32)), when: Span, has_id: bool| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+        dsos.set_made_here(when, None);
+        let id = BuildId::new(&[1; 20]).expect("a build ID");
+        dsos.set_build_ids(has_id.then(|| (long_name.to_vec(), id)));
+        let inode = Some((device.0, device.1, inode, 0));
+        let dso = dsos.intern(long_name, DsoKind::File, None, inode);
+        dsos.settle();
+        dsos.symbols(dso).and_then(|table| name(table, 0x1010))
+    };
+    let found = || Some("last_one".to_owned());
+    let (own, other) = (facts.inode, facts.inode + 1);
+    let behind = facts.changed + hour..facts.changed + 2 * hour;
+    // Of an overlay; only numbers of disks are the same for the kernel and for programs.
+    let overlay = (0, 4711);
+    let is_disk = facts.device.0 != 0;
+    let of_overlay = name_of((other, overlay), behind.clone(), true);
+    assert_eq!(of_overlay, (!is_disk).then(found).flatten());
+    assert_eq!(name_of((own, overlay), behind.clone(), true), found());
+    // Where the table tells the build, it may have been installed again since.
+    let before = facts.written - 2 * hour..facts.written - hour;
+    assert_eq!(name_of((other, facts.device), before, true), found());
+    assert_eq!(name_of((other, facts.device), behind, false), None);
+}
+
+/// `cp NEW PROGRAM` keeps the inode.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_was_overwritten_while_it_was_recorded_is_not_used() {
+    use std::time::Duration;
+    let (dir, facts) = program();
+    let path = dir.path().join("prog");
+    let long_name = path.to_str().expect("plain").as_bytes();
+    let second = Duration::from_secs(1);
+    let when = facts.written - 60 * second..facts.written + 60 * second;
+    let first = Timestamp(1_000);
+    let name_of = |seconds: u64, is_known: bool| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+        dsos.set_made_here(when.clone(), is_known.then_some(first));
+        let inode = Some((facts.device.0, facts.device.1, facts.inode, 0));
+        let dso = dsos.intern(long_name, DsoKind::File, None, inode);
+        let (offset, len) = (FileOffset(0x1000), 0x1000);
+        let time = Timestamp(first.0 + seconds * 1_000_000_000);
+        dsos.note_mapped(dso, MappedPart { offset, len }, time);
+        dsos.settle();
+        dsos.symbols(dso).and_then(|table| name(table, 0x1010))
+    };
+    let found = || Some("last_one".to_owned());
+    assert_eq!(name_of(50, true), None);
+    assert_eq!(name_of(61, true), found());
+    // Nothing tells when it was mapped.
+    assert_eq!(name_of(50, false), found());
 }
 
 /// The build ID that the table has for a path is that of this machine's file, which is not the one that was mapped.
@@ -821,7 +893,7 @@ fn a_debug_file_alone_is_placed_by_what_was_mapped() {
         let dso = dsos.intern(PROG, DsoKind::File, BuildId::new(&[1; 20]), None);
         for &(offset, len) in parts {
             let offset = FileOffset(offset);
-            dsos.note_mapped(dso, MappedPart { offset, len });
+            dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
         }
         dsos.settle();
         let count = dsos.symbols(dso).map_or(0, SymbolTable::len);

@@ -8,6 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexSlice, IndexVec};
 use crate::input::{self, Door, InputError, Opened, Store};
@@ -296,6 +298,15 @@ impl<'a> Recording<'a> {
     /// gone through it; its chunks are there once.
     pub fn chunks(&self) -> Chunks<'_, 'a> {
         Chunks::new(&self.source, self.inflater_for_chunks())
+    }
+
+    /// SHA-256 of the records as they are in the file, packed or not; what the header says takes no part. Before pass two.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let chunks = (0..).map_while(|number| self.source.kept_chunk(number));
+        chunks.for_each(|chunk| hash.update(&chunk));
+        hash.finalize().into()
     }
 
     /// The same before pass two, which finds all of them again.

@@ -153,8 +153,8 @@ struct Reader<'p> {
     known: FxHashMap<Identity, Option<Source>>,
     /// Bytes that were read.
     sum: u64,
-    /// Files that are newer than the recording.
-    changed: Vec<PathBuf>,
+    /// Files that are not what was compiled, or may not be, and why.
+    changed: Vec<(PathBuf, &'static str)>,
     /// Names that led to files that are not proven to be sources.
     refused: Vec<String>,
 }
@@ -224,7 +224,7 @@ impl<'p> Reader<'p> {
                 continue;
             };
             look.took(door.path());
-            self.note_change(&judged);
+            self.note_change(&judged, &source, claim);
             return Some(Found {
                 file: Kept::of(&judged, false),
                 source,
@@ -252,24 +252,29 @@ impl<'p> Reader<'p> {
         source
     }
 
-    fn note_change(&mut self, judged: &Judged) {
+    fn note_change(&mut self, judged: &Judged, source: &Source, claim: &SourceClaim) {
         let recorded: Option<SystemTime> = self.paths.recorded;
         let is_changed = match (judged.meta().modified(), recorded) {
             (Ok(modified), Some(recorded)) => modified > recorded,
             _ => false,
         };
+        let why = if claim.is_refuted_by(source.0.text.as_bytes()) {
+            "not the text that was compiled, by its checksum"
+        } else if is_changed {
+            "changed after the recording was made"
+        } else {
+            return;
+        };
         let path = judged.door().path();
-        if is_changed && !self.changed.iter().any(|known| known == path) {
-            self.changed.push(path.to_owned());
+        if !self.changed.iter().any(|(known, _)| known == path) {
+            self.changed.push((path.to_owned(), why));
         }
     }
 
     fn changed(&self) -> impl Iterator<Item = String> {
-        self.changed.iter().map(|path| {
-            format!(
-                "{}: changed after the recording was made; its lines may not be those that ran",
-                path.display()
-            )
+        self.changed.iter().map(|(path, why)| {
+            let path = path.display();
+            format!("{path}: {why}; its lines may not be those that ran")
         })
     }
 

@@ -78,6 +78,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         late: inferred.late,
         latest: inferred.latest,
         twins: inferred.twins,
+        doubtful: collected.doubtful(&session.jit),
         kernel: kernel(stages),
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),

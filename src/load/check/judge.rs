@@ -37,7 +37,7 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
     let complete = stacks(evidence, &limits, &mut findings);
     symbols(evidence, &limits, &mut findings);
     clock(evidence, &mut findings);
-    dumps(evidence, &mut findings);
+    dumps(evidence, &limits, &mut findings);
     kernel(evidence, &mut findings);
     debug_info(evidence, &mut findings);
     wasm::judge(evidence, &mut findings);
@@ -878,7 +878,7 @@ fn clock_words(dump: &Dump) -> &str {
     }
 }
 
-fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
+fn dumps(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let told: Vec<String> = evidence
         .dumps
         .iter()
@@ -923,6 +923,7 @@ fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
             format!("{replaced} loads took the place of other code; they are told apart by time");
         out.push(finding(Level::Note, "dumps.overlaps", text));
     }
+    doubtful(evidence, limits, out);
     if evidence.late > 0 {
         let share = share_of(evidence.late, evidence);
         let longest = evidence.latest as f64 / 1e6;
@@ -938,6 +939,28 @@ fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
         );
         out.push(finding(Level::Note, "dumps.copies", text));
     }
+}
+
+fn doubtful(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+    let (own, called) = evidence.doubtful;
+    if own + called == 0 {
+        return;
+    }
+    let share = percent(own, evidence.loss.samples);
+    let callers = percent(called, evidence.loss.samples);
+    let level = if 100.0 - share < limits.min_resolved {
+        Level::Fail
+    } else if share + callers >= WORTH_WARNING {
+        Level::Warn
+    } else {
+        Level::Note
+    };
+    let text = format!(
+        "{share:.2}% of the samples lie where perf maps tell of several functions, {callers:.2}% more were called there; the last name \
+         is shown, for maps have no times"
+    );
+    let fix = "record a dump, which has times: pjit record asks runtimes for it";
+    out.push(finding(level, "dumps.reused", text).fixed_by([fix]));
 }
 
 fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {

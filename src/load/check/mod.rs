@@ -81,6 +81,8 @@ pub struct Evidence {
     pub latest: u64,
     /// Samples in memory that is taken for the copy of code that a dump tells of.
     pub twins: u64,
+    /// Samples in code of perf maps that tell of several functions at their address, and those that were called from it.
+    pub doubtful: (u64, u64),
     /// The kernel's symbols.
     pub kernel: KernelSymbols,
     /// Files without information about inlined functions, the heaviest first.

@@ -2,10 +2,13 @@
 //!
 //! In: how tracepoints were asked for, and what of them was lost. Out: findings, none for recordings without such events.
 
+use std::collections::BTreeSet;
+
 use super::{Finding, Level, percent};
 use crate::ids::Idx;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
+use crate::session::jit::ProcessId;
 use crate::session::{Samples, Session};
 use crate::weigh::Pairs;
 
@@ -25,10 +28,42 @@ pub struct Weights {
     pub uncounted: Vec<String>,
     /// Samples of probes, and how many are lost.
     pub probes: Option<(u64, u64)>,
+    /// Where allocations are recorded: the programs that none was recorded of, each once, by comm.
+    pub without_allocations: Vec<String>,
     /// There is `sched:sched_switch`, but no record of switches.
     pub lacks_switches: bool,
     /// What belongs together, if that was asked for.
     pub pairs: Vec<Pairs>,
+}
+
+/// Programs that a message names.
+const NAMES: usize = 3;
+
+/// The programs of a recording without a sample of some events, by comm. perf starts a program through its own.
+fn without_allocations(
+    session: &Session<'_>,
+    samples: &Samples,
+    is_of_alloc: &[bool],
+) -> Vec<String> {
+    let of_alloc = samples
+        .all
+        .iter()
+        .filter(|sample| is_of_alloc[sample.event.index()]);
+    let seen: BTreeSet<(ProcessId, u32)> = of_alloc
+        .map(|sample| {
+            (
+                session.threads[sample.thread].process,
+                session.program_of(sample),
+            )
+        })
+        .collect();
+    let without = session
+        .programs()
+        .filter(|(process, number, _)| !seen.contains(&(*process, *number)));
+    let names: BTreeSet<&str> = without
+        .map(|(_, _, comm)| session.comms[comm].as_str())
+        .collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 impl Weights {
@@ -55,6 +90,13 @@ impl Weights {
             let there = samples.all.iter().filter(of_probes).count() as u64;
             let lost = session.stats.lost_of(|event| is_probe[event.index()]);
             found.probes = Some((there, lost));
+            let events = recording.events.iter().zip(&is_probe);
+            let is_of_alloc =
+                events.map(|(event, is_probe)| *is_probe && event.name.contains("alloc"));
+            let is_of_alloc: Vec<bool> = is_of_alloc.collect();
+            if is_of_alloc.contains(&true) {
+                found.without_allocations = without_allocations(session, samples, &is_of_alloc);
+            }
         }
         let by_type = &session.stats.by_type;
         let is_told = SWITCH_RECORDS.iter().any(|kind| by_type.contains_key(kind));
@@ -103,6 +145,15 @@ impl Weights {
                 text,
                 if level > Level::Ok { fix } else { "" },
             );
+        }
+        if !self.without_allocations.is_empty() {
+            let names = self.without_allocations.iter().take(NAMES);
+            let names = names.map(String::as_str).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "no allocation was recorded of {names}: it made none, or its allocator is not the one that the probes are in"
+            );
+            let fix = "record that program itself, not what starts it";
+            say(Level::Warn, "weights.allocator", text, fix);
         }
         for pairs in &self.pairs {
             let share = percent(pairs.without, pairs.all);

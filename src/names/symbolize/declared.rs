@@ -7,6 +7,52 @@ use std::sync::Arc;
 pub(super) struct Declared {
     pub(super) path: Arc<str>,
     pub(super) line: u32,
+    pub(super) mark: Mark,
+}
+
+/// What tells a function from others of its name on its line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mark {
+    /// Nothing that is known.
+    #[default]
+    Nothing,
+    /// The column of its name, or of the type that a lambda is of.
+    Column(u32),
+    /// Which closure of Rust it is of those of the function around it, from 0.
+    Closure(u32),
+}
+
+impl Mark {
+    /// Whether it says that two functions of one line are two.
+    #[must_use]
+    pub fn differs(self, other: Self) -> bool {
+        self != other && self != Self::Nothing && other != Self::Nothing
+    }
+
+    /// Of a function by its plain name in debug information, and its column.
+    pub(super) fn of(plain: Option<&[u8]>, column: u32) -> Self {
+        let closure = plain.and_then(|name| name.strip_prefix(b"{closure#"));
+        let closure = closure.and_then(|rest| {
+            let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+            std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
+        });
+        match (closure, column) {
+            (Some(number), _) => Self::Closure(number),
+            (None, 0) => Self::Nothing,
+            (None, column) => Self::Column(column),
+        }
+    }
+}
+
+impl std::fmt::Display for Mark {
+    /// As it stands behind a line.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Column(column) => write!(out, ":{column}"),
+            Self::Closure(number) => write!(out, "#{number}"),
+        }
+    }
 }
 
 /// A path without `.` and `..`, by which units differ that include one header.

@@ -4,14 +4,17 @@
 
 use rustc_hash::FxHashMap;
 
+use super::declared::{Declared, Mark, normal};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::origin::Origin;
 use crate::address::Svma;
-use crate::dso::go::{GoFrame, GoTable};
+use crate::dso::go::{GoFrame, GoFunction, GoTable};
 
-pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
+/// `places`: whether it is told where functions are defined.
+pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted], places: bool) -> Expanded<'a> {
     let mut out = Expanded::default();
     let mut numbers = Numbers::default();
+    let mut known: FxHashMap<Svma, Option<Declared>> = FxHashMap::default();
     for wanted in all {
         let Some(function) = go.find(Svma(wanted.svma)) else {
             continue;
@@ -37,10 +40,27 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
             calls: start..out.calls.len(),
             line,
             origin: Origin::Unknown,
-            declared: None,
+            declared: places
+                .then(|| {
+                    let known = known.entry(function.start);
+                    known.or_insert_with(|| declared(go, &function)).clone()
+                })
+                .flatten(),
         });
     }
     out
+}
+
+/// Where a function is defined: its first instruction is of the line that begins it.
+fn declared(go: &GoTable<'_>, function: &GoFunction<'_>) -> Option<Declared> {
+    let frames = go.frames(function, function.start);
+    let own = frames.last().filter(|own| own.line > 0)?;
+    let path = String::from_utf8_lossy(own.file);
+    Some(Declared {
+        path: normal(&path).into(),
+        line: own.line,
+        mark: Mark::Nothing,
+    })
 }
 
 /// Names and paths, each once.

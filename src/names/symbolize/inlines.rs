@@ -14,7 +14,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use super::abbreviations::number;
-use super::declared::{Declared, normal};
+use super::declared::{Declared, Mark, normal};
 use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId};
 use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
@@ -69,6 +69,8 @@ pub(super) struct UnitAnswer {
     function: Option<u64>,
     /// The entry that describes that function.
     entry: Option<UnitOffset<usize>>,
+    /// Where its code begins.
+    start: u64,
     /// The function that `calls` belong to, as a running number.
     owner: u32,
     /// The inlined calls around the address, outermost first.
@@ -79,6 +81,11 @@ impl UnitAnswer {
     /// Whether some function of the unit contains the address.
     pub(super) fn is_inside_function(&self) -> bool {
         self.function.is_some()
+    }
+
+    /// Where the code of the function around the address begins.
+    pub(super) const fn function_start(&self) -> u64 {
+        self.start
     }
 
     /// Size of the function around the address.
@@ -292,7 +299,7 @@ impl<'s, 'a> Scan<'s, 'a> {
 
     /// Notes which addresses the function contains; says whether there are any.
     fn enter_function(&mut self, depth: isize, entry: UnitOffset<usize>, bounds: Bounds) -> bool {
-        let size = self.collect_hits(bounds);
+        let (start, size) = self.collect_hits(bounds);
         if self.hits.is_empty() {
             return false;
         }
@@ -308,6 +315,7 @@ impl<'s, 'a> Scan<'s, 'a> {
                 *found = UnitAnswer {
                     function: Some(size),
                     entry: Some(entry),
+                    start,
                     owner: self.functions,
                     calls: Vec::new(),
                 };
@@ -333,12 +341,13 @@ impl<'s, 'a> Scan<'s, 'a> {
         }
     }
 
-    /// Puts the indices of the addresses inside the bounds into `hits`; returns the size of the bounds.
-    fn collect_hits(&mut self, bounds: Bounds) -> u64 {
+    /// Puts the indices of the addresses inside the bounds into `hits`; returns where the bounds begin, and their size.
+    fn collect_hits(&mut self, bounds: Bounds) -> (u64, u64) {
         self.hits.clear();
         let (hits, addresses, left) = (&mut self.hits, self.addresses, self.hits_left);
-        let (mut size, mut ranges) = (0u64, 0);
+        let (mut first_start, mut size, mut ranges) = (None, 0u64, 0);
         bounds.each(self.info, self.unit, |start, end| {
+            first_start.get_or_insert(start);
             size = size.saturating_add(end.saturating_sub(start));
             ranges += 1;
             let first = addresses.partition_point(|&a| a < start);
@@ -353,7 +362,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             hits.dedup();
         }
         self.hits_left = left.saturating_sub(hits.len());
-        size
+        (first_start.unwrap_or(0), size)
     }
 }
 
@@ -437,20 +446,26 @@ impl<'a> Names<'a> {
             return known.clone();
         }
         let (files, paths) = (&mut self.files, &mut self.paths);
-        let found = self
-            .units
-            .follow(info, unit, start, |file, unit, place, entry| {
-                let declared = entry.file?;
-                let path = paths.entry((place, declared)).or_insert_with(|| {
-                    let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
-                    let path = lines.as_ref()?.path(file, unit, declared)?;
-                    Some((normal(&path).into(), Origin::of_path(&path)))
-                });
-                Some(path.clone().map(|(path, origin)| {
-                    let line = entry.line;
-                    (origin, Some(Declared { path, line }))
-                }))
+        let is_lambda = std::cell::Cell::new(false);
+        let mut look = |file: &DebugInfo<'a>, unit: &Unit<'a>, place, entry: &Named<'a>| {
+            let has_name = |name: &[u8]| name.starts_with(b"operator()");
+            is_lambda.set(is_lambda.get() || entry.plain.is_some_and(has_name));
+            let declared = entry.file?;
+            let path = paths.entry((place, declared)).or_insert_with(|| {
+                let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
+                let path = lines.as_ref()?.path(file, unit, declared)?;
+                Some((normal(&path).into(), Origin::of_path(&path)))
             });
+            Some(path.clone().map(|(path, origin)| {
+                let (line, mark) = (entry.line, Mark::of(entry.plain, entry.column));
+                (origin, Some(Declared { path, line, mark }))
+            }))
+        };
+        let mut found = self.units.follow(info, unit, start, Way::Same, &mut look);
+        if found.is_none() && is_lambda.get() {
+            // g++ says of a lambda's function only which object it is called on; the type of that has the place.
+            found = self.units.follow(info, unit, start, Way::Object, &mut look);
+        }
         let found = found.flatten().unwrap_or_default();
         self.origins.insert(key, found.clone());
         found
@@ -463,10 +478,12 @@ impl<'a> Names<'a> {
         start: EntryRef,
     ) -> Option<&'a [u8]> {
         let mut plain = None;
-        let linkage = self.units.follow(info, unit, start, |_, _, _, entry| {
-            plain = plain.or(entry.plain);
-            entry.linkage
-        });
+        let linkage = self
+            .units
+            .follow(info, unit, start, Way::Same, |_, _, _, entry| {
+                plain = plain.or(entry.plain);
+                entry.linkage
+            });
         linkage.or(plain)
     }
 }
@@ -490,10 +507,12 @@ impl<'a> Units<'a> {
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         start: EntryRef,
+        way: Way,
         mut look: impl FnMut(&DebugInfo<'a>, &Unit<'a>, Option<(bool, UnitId)>, &Named<'a>) -> Option<T>,
     ) -> Option<T> {
         let mut at = start;
         let mut place: Option<(bool, UnitId)> = None;
+        let mut is_object = false;
         for _ in 0..MAX_REFERENCES {
             let supplementary = place.is_some_and(|p| p.0);
             let file = if supplementary {
@@ -535,10 +554,27 @@ impl<'a> Units<'a> {
             if let Some(found) = look(file, unit, place, &entry) {
                 return Some(found);
             }
-            at = entry.next?;
+            at = match (entry.next, way) {
+                (Some(next), _) => next,
+                (None, Way::Same) => return None,
+                (None, Way::Object) if is_object => entry.of_type?,
+                (None, Way::Object) => {
+                    is_object = true;
+                    entry.object?
+                }
+            };
         }
         None
     }
+}
+
+/// Which references of an entry are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Those to entries that tell more of the same function.
+    Same,
+    /// These, then the one to the object that the function is called on, then those to its types.
+    Object,
 }
 
 /// The names that one entry gives itself, and where more is said.
@@ -549,7 +585,12 @@ struct Named<'a> {
     file: Option<u64>,
     /// In which line of it.
     line: u32,
+    /// In which column of that.
+    column: u32,
     next: Option<EntryRef>,
+    /// The parameter that is the object it is called on.
+    object: Option<EntryRef>,
+    of_type: Option<EntryRef>,
 }
 
 impl<'a> Named<'a> {
@@ -560,7 +601,10 @@ impl<'a> Named<'a> {
             plain: None,
             file: None,
             line: 0,
+            column: 0,
             next: None,
+            object: None,
+            of_type: None,
         };
         for spec in specs {
             let attribute = entries.read_attribute(*spec).ok()?;
@@ -575,9 +619,12 @@ impl<'a> Named<'a> {
                     };
                 }
                 dw::DW_AT_decl_line => named.line = small(&attribute),
+                dw::DW_AT_decl_column => named.column = small(&attribute),
                 dw::DW_AT_abstract_origin | dw::DW_AT_specification => {
                     named.next = EntryRef::of(attribute.value());
                 }
+                dw::DW_AT_object_pointer => named.object = EntryRef::of(attribute.value()),
+                dw::DW_AT_type => named.of_type = EntryRef::of(attribute.value()),
                 _ => {}
             }
         }

@@ -35,6 +35,7 @@ use crate::needs::Needs;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
+pub use declared::Mark;
 pub use origin::Origin;
 pub use place::Place;
 pub use run::{resolve, resolve_with};

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::declared::Declared;
+use super::declared::{Declared, Mark};
 use super::expanded::{Expanded, NameNumber};
 use super::{Symbol, SymbolIndex};
 use crate::dso::{DsoId, Namesake, SymbolTable};
@@ -20,6 +20,8 @@ pub struct Place {
     pub file: String,
     /// Line, 0 where it is not known.
     pub line: u32,
+    /// What tells it from others of its name on this line.
+    pub mark: Mark,
     /// What a compiler tells it by from others of its name, where it does and nothing better is known; 0 elsewhere.
     pub hash: u32,
     /// Where the file alone does not tell, nor a hash: which it is of those of its name, by address, from 1.
@@ -31,15 +33,17 @@ pub struct Place {
 }
 
 impl Place {
-    /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`, `::h4c86a0`.
+    /// As it stands behind a name, with an end of the file's path: ` a/x.c:12`, ` (2 of 3)`, `::h4c86a0`; with its mark where
+    /// others of the name are on its line: ` a/x.cc:12:20`, ` x.rs:12#1`.
     #[must_use]
-    pub fn text(&self, end: &str) -> String {
+    pub fn text(&self, end: &str, is_crowded: bool) -> String {
+        let mark = if is_crowded { self.mark } else { Mark::Nothing };
         match (end, self.line) {
             _ if self.nth > 0 || self.hash > 0 => self.order(),
             ("", 0) => String::new(),
-            ("", line) => format!(":{line}"),
+            ("", line) => format!(":{line}{mark}"),
             (end, 0) => format!(" {end}"),
-            (end, line) => format!(" {end}:{line}"),
+            (end, line) => format!(" {end}:{line}{mark}"),
         }
     }
 
@@ -66,7 +70,9 @@ impl Evidence<'_> {
     /// Whether two of one name are two functions. Other names in the file are copies; entries of a linkage table are none.
     fn differs(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Declared(a), Self::Declared(b)) => a.line != b.line || a.path != b.path,
+            (Self::Declared(a), Self::Declared(b)) => {
+                a.line != b.line || a.path != b.path || a.mark.differs(b.mark)
+            }
             (Self::Symbol(a, at), Self::Symbol(b, other)) => {
                 at != other && Namesake::stem(a) == Namesake::stem(b) && !a.ends_with(b"@plt")
             }
@@ -247,6 +253,7 @@ fn place(
         return Some(Place {
             file: declared.path.to_string(),
             line: declared.line,
+            mark: declared.mark,
             hash: 0,
             nth: 0,
             of,
@@ -261,6 +268,7 @@ fn place(
     let place = Place {
         file: file.into_owned(),
         line: 0,
+        mark: Mark::Nothing,
         hash: hash.unwrap_or_default(),
         nth: if like > 1 && hash.is_none() {
             namesake.nth

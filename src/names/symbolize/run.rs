@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::declared::Declared;
+use super::declared::{Declared, normal};
 use super::dwarf::{DebugInfo, Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::go_lines;
@@ -368,7 +368,7 @@ struct Piece<'p> {
 
 fn expand<'a: 'd, 'd>(object: &Object<'_, 'a, 'd>, piece: Piece<'_>) -> Expanded<'d> {
     if let Some(go) = &object.go {
-        return go_lines::expand(go, piece.wanted);
+        return go_lines::expand(go, piece.wanted, object.origins);
     }
     let Some(debug) = &object.debug else {
         return Expanded::default();
@@ -430,6 +430,10 @@ fn read<'a: 'd, 'd>(
         addresses: &addresses,
         lines: OnceCell::new(),
         origins: RefCell::default(),
+        found: &found,
+        rows: OnceCell::new(),
+        firsts: OnceCell::new(),
+        first_lines: RefCell::default(),
     };
     for wanted in piece.wanted {
         let Ok(at) = addresses.binary_search(&wanted.svma) else {
@@ -459,7 +463,10 @@ fn read<'a: 'd, 'd>(
             }
         }
         let (origin, declared) = if object.origins && wanted.inlines {
-            let (origin, declared) = names.definition_of_function(functions, entries, found);
+            let (origin, mut declared) = names.definition_of_function(functions, entries, found);
+            if let Some(declared) = declared.as_mut().filter(|declared| declared.line == 0) {
+                declared.line = bodies.first_line(found, &declared.path);
+            }
             let body = || bodies.file(at, found, found.calls.len());
             (origin.or_else(body), declared)
         } else {
@@ -483,25 +490,60 @@ struct Bodies<'p, 'a> {
     /// Files are numbered elsewhere.
     is_split: bool,
     addresses: &'p [u64],
-    /// The line program and the rows of the addresses, read when they are first needed.
-    lines: OnceCell<Option<(Lines<'a>, Vec<Option<LineAt>>)>>,
+    /// The line program, and the rows of the addresses, read when they are first needed.
+    lines: OnceCell<Option<Lines<'a>>>,
+    rows: OnceCell<Vec<Option<LineAt>>>,
     origins: RefCell<FxHashMap<u64, Origin>>,
+    /// What is known of the addresses.
+    found: &'p [inlines::UnitAnswer],
+    /// By address: the row where a function begins.
+    firsts: OnceCell<FxHashMap<u64, LineAt>>,
+    /// By address: the line of the function that begins there.
+    first_lines: RefCell<FxHashMap<u64, u32>>,
 }
 
-impl Bodies<'_, '_> {
-    /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
-    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Origin> {
+impl<'a> Bodies<'_, 'a> {
+    fn lines(&self) -> Option<&Lines<'a>> {
         if self.is_split {
             return None;
         }
-        let lines = self.lines.get_or_init(|| {
-            let lines = Lines::of(self.debug, self.unit)?;
-            let rows = lines.find(self.addresses, self.debug.is_wasm);
-            Some((lines, rows))
+        let lines = || Lines::of(self.debug, self.unit);
+        self.lines.get_or_init(lines).as_ref()
+    }
+
+    /// The line in which a function of a file begins, 0 where that is not told: for units that tell the file alone, as Go's do.
+    fn first_line(&self, of: &inlines::UnitAnswer, path: &str) -> u32 {
+        let Some(lines) = self.lines() else {
+            return 0;
+        };
+        let firsts = self.firsts.get_or_init(|| {
+            let starts = self.found.iter().filter(|found| found.is_inside_function());
+            let mut starts: Vec<u64> = starts.map(inlines::UnitAnswer::function_start).collect();
+            starts.sort_unstable();
+            starts.dedup();
+            let rows = lines.find(&starts, self.debug.is_wasm);
+            let rows = starts.into_iter().zip(rows);
+            rows.filter_map(|(start, row)| Some((start, row?)))
+                .collect()
         });
-        let (lines, rows) = lines.as_ref()?;
+        let start = of.function_start();
+        let mut known = self.first_lines.borrow_mut();
+        *known.entry(start).or_insert_with(|| {
+            let is_there = |row: &&LineAt| {
+                let known = lines.path(self.debug, self.unit, row.file);
+                known.is_some_and(|known| normal(&known) == path)
+            };
+            let row = firsts.get(&start).filter(is_there);
+            row.map_or(0, |row| row.line)
+        })
+    }
+
+    /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
+    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Origin> {
+        let lines = self.lines()?;
+        let find = || lines.find(self.addresses, self.debug.is_wasm);
         let file = match inner.checked_sub(1) {
-            None => rows[at]?.file,
+            None => self.rows.get_or_init(find)[at]?.file,
             Some(last) => found.calls.iter().rev().nth(last)?.site.file,
         };
         let mut origins = self.origins.borrow_mut();

@@ -1,7 +1,7 @@
 // The page around the tree: reads the data, draws, and answers keys and clicks. Text of the recording goes into the page as
 // text only.
 (async () => {
-  const $ = id => document.getElementById(id), body = document.body;
+  const $ = id => document.getElementById(id), on = (element, what, action) => element.addEventListener(what, action), body = document.body;
   const began = performance.now();
   const ROW = 18, TALL = 24, LEAST = 0.5;
   const calm = matchMedia('(prefers-reduced-motion: reduce)');
@@ -28,18 +28,24 @@
     }
     $('data').remove();
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    return new Response(stream).json();
+    const all = new Uint8Array(await new Response(stream).arrayBuffer()), end = all.indexOf(0);
+    // Behind a zero, which no JSON has, are columns.
+    columnBytes = all.subarray(end + 1);
+    return JSON.parse(new TextDecoder().decode(end < 0 ? all : all.subarray(0, end)));
   }
-  let data;
+  let data, columnBytes;
   try { data = await read(); } catch (error) { return fail('The data of this page is damaged: ' + error.message); }
 
   // ---- what the data says
-  const fns = data.fns, count = fns.name.length, two = data.runs > 1;
+  const fns = data.fns, count = fns.name.length, isDifference = data.runs > 1;
   const tree = grow(data.up, data.fn);
   const cells = {node: new Int32Array(data.cells.node), series: data.cells.series, samples: data.cells.samples};
   for (let c = 1; c < cells.node.length; c++) cells.node[c] += cells.node[c - 1];
-  if (two) tree.around = around(tree, fns.way);
-  cells.period = data.cells.period.map(period => period * data.unit);
+  const time = data.time && moments(data, cells, columnBytes);
+  if (!time) cells.period = data.cells.period.map(period => period * data.unit);
+  // Two sides: two recordings, or two times of one. Which functions weigh more or less in the first.
+  let two = isDifference, ways = fns.way;
+  if (two) tree.around = around(tree, ways);
   const KINDS = data.kinds;
   // By node: whose it is, and what runs there.
   const tree0 = tree;
@@ -51,6 +57,7 @@
 
   // ---- what is shown; most of it is in the address
   const initial = {v: data.view, m: data.measure, t: 'all', z: 0, f: -1, s: '', i: data.inverted ? 1 : 0, o: '-own', c: data.color};
+  if (time) Object.assign(initial, {r: '', q: ''});
   const state = {...initial};
   let measured, sums, view, rows = [], selected = 0, matched = null, focusRow = 0, hover = null;
 
@@ -97,9 +104,20 @@
   function remeasure() {
     const {e, column} = measure();
     const run = data.series.map(([event, thread, run]) => event === e && inScope(thread) ? run : -1);
-    measured = weigh(tree, cells, cells[column], run, two, data.scale, data.shape);
+    const range = panel && panel.range(), other = range && panel.other(), had = two;
+    two = isDifference || !!other;
+    const some = range ? part(time, cells, column, run, range, other) : {cells, weight: cells[column], run};
+    measured = weigh(tree, some.cells, some.weight, some.run, two, data.scale, data.shape || 'after');
     sums = table(tree, measured, count);
     order = null;
+    if (time) {
+      ways = two && unlikely(measured, sums);
+      tree.around = two && around(tree, ways);
+    }
+    if (had !== two) {
+      $('heads').textContent = '';
+      legend();
+    }
   }
 
   function makeView() {
@@ -121,13 +139,14 @@
   }
 
   // ---- colours
-  const hues = [[225, 8], [42, 92], [205, 75], [145, 48], [16, 85], [0, 0]];
+  // With points of lightness, light and dark: so far apart that all kinds are told with any kind of sight.
+  const hues = [[225, 8], [42, 92, 4, 0], [205, 75, -14, -10], [145, 48, 4, 3], [16, 85, -8, -9], [0, 0]];
   // Of packages and activities, the heaviest first; of the others.
   const PALETTE = [[42, 92], [205, 75], [145, 48], [276, 62], [16, 85], [335, 70], [75, 55], [226, 70]], OTHER = [36, 30];
   const tints = new Map();
   const paint = (names, at) => state.c === 'package' && at === names.length - 1 ? hues[0] : PALETTE[at] || OTHER;
-  function colorOf([hue, saturation], off) {
-    return dark.matches ? `hsl(${hue} ${saturation * .6}% ${26 + 11 * off}%)` : `hsl(${hue} ${saturation}% ${69 + 13 * off}%)`;
+  function colorOf([hue, saturation, light = 0, darker = 0], off) {
+    return dark.matches ? `hsl(${hue} ${saturation * .6}% ${26 + 11 * off + darker}%)` : `hsl(${hue} ${saturation}% ${69 + 13 * off + light}%)`;
   }
   function tint(view, h) {
     const f = view.fn(h), names = kindOf(f) && colors[state.c];
@@ -143,22 +162,22 @@
   const colors = data.packages.length ? {package: data.packages, activity: data.activities, kind: null} : {};
   // Blue for less, orange for more, where a test says so; pale around it; grey is the rest.
   function change(tree, h) {
-    const f = tree.fn(h), way = f < 0 ? 0 : fns.way[f], pale = !way && tree.around && tree.around(h);
+    const f = tree.fn(h), way = f < 0 ? 0 : ways[f], pale = !way && tree.around && tree.around(h);
     if (!way && !pale) return dark.matches ? 'hsl(0 0% 30%)' : 'hsl(0 0% 88%)';
-    const more = way ? way > 0 : tree.total(h, 0) > tree.total(h, 1), hue = more !== data.negate ? 28 : 212;
+    const more = way ? way > 0 : tree.total(h, 0) > tree.total(h, 1), hue = more !== !!data.negate ? 28 : 212;
     return dark.matches ? `hsl(${hue} ${pale ? 25 : 80}% ${pale ? 32 : 38}%)` : `hsl(${hue} 90% ${pale ? 90 : 62}%)`;
   }
   const sign = (tree, h) => {
     if (!two) return '';
     const after = tree.total(h, 0), before = tree.total(h, 1);
-    if (!before && after) return '+ ';
-    if (before && !after) return '− ';
-    const way = tree.fn(h) < 0 ? 0 : fns.way[tree.fn(h)];
+    if (isDifference && !before && after) return '+ ';
+    if (isDifference && before && !after) return '− ';
+    const way = tree.fn(h) < 0 ? 0 : ways[tree.fn(h)];
     return way ? (way > 0 ? '▲ ' : '▼ ') : '';
   };
 
   // ---- the graph
-  const canvas = $('canvas'), context = canvas.getContext('2d'), graph = $('graph');
+  const canvas = $('canvas'), ink = canvas.getContext('2d'), graph = $('graph');
   const FONT = '12px ui-monospace, Menlo, Consolas, monospace';
   let wide = 7.2, depth = 0, above = 0;
 
@@ -190,12 +209,12 @@
     }
     const style = getComputedStyle(document.documentElement), color = name => style.getPropertyValue(name);
     const [back, front, mark, pick, line] = ['--back', '--front', '--mark', '--pick', '--line'].map(color);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = back;
-    context.fillRect(0, 0, width, height);
-    context.font = FONT;
-    context.textBaseline = 'middle';
-    wide = context.measureText('m').width;
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.fillStyle = back;
+    ink.fillRect(0, 0, width, height);
+    ink.font = FONT;
+    ink.textBaseline = 'middle';
+    wide = ink.measureText('m').width;
     const top = graph.scrollTop;
     for (let number = 0; number < depth; number++) {
       const y = yOf(number) - top;
@@ -204,35 +223,35 @@
     }
     const frame = frameOf(selected);
     if (frame) {
-      context.strokeStyle = pick;
-      context.lineWidth = 2;
-      context.strokeRect(frame.x + 1, yOf(frame.row) - top + 1, Math.max(frame.w - 2, 1), ROW - 3);
+      ink.strokeStyle = pick;
+      ink.lineWidth = 2;
+      ink.strokeRect(frame.x + 1, yOf(frame.row) - top + 1, Math.max(frame.w - 2, 1), ROW - 3);
     }
   }
   function drawFrame(frame, y, front, mark, line) {
     const {h, x, w} = frame, tree = frame.other || view, f = tree.fn(h);
     const gone = two && !tree.total(h, 0);
-    context.globalAlpha = state.v === 'down' && state.z && tree.depth(h) < tree.depth(state.z) ? .55 : 1;
-    context.fillStyle = two && f >= 0 ? change(tree, h) : tint(tree, h);
-    context.fillRect(x, y, Math.max(w - (w > 2 ? 1 : 0), LEAST), ROW - 1);
+    ink.globalAlpha = state.v === 'down' && state.z && tree.depth(h) < tree.depth(state.z) ? .55 : 1;
+    ink.fillStyle = two && f >= 0 ? change(tree, h) : tint(tree, h);
+    ink.fillRect(x, y, Math.max(w - (w > 2 ? 1 : 0), LEAST), ROW - 1);
     if (matched && f >= 0 && matched[f]) {
-      context.fillStyle = mark;
-      context.fillRect(x, y + ROW - 4, Math.max(w - 1, 1), 3);
+      ink.fillStyle = mark;
+      ink.fillRect(x, y + ROW - 4, Math.max(w - 1, 1), 3);
     }
     if (gone && w > 3) {
-      context.strokeStyle = front;
-      context.lineWidth = 1;
-      context.setLineDash([3, 2]);
-      context.strokeRect(x + .5, y + .5, w - 2, ROW - 2);
-      context.setLineDash([]);
+      ink.strokeStyle = front;
+      ink.lineWidth = 1;
+      ink.setLineDash([3, 2]);
+      ink.strokeRect(x + .5, y + .5, w - 2, ROW - 2);
+      ink.setLineDash([]);
     }
     const room = Math.floor((w - 8) / wide);
     if (room >= 2) {
       const label = sign(tree, h) + nameOf(f);
-      context.fillStyle = front;
-      context.fillText(cut(label, room - (label.length > room)), x + 4, y + ROW / 2, w - 6);
+      ink.fillStyle = front;
+      ink.fillText(cut(label, room - (label.length > room)), x + 4, y + ROW / 2, w - 6);
     }
-    context.globalAlpha = 1;
+    ink.globalAlpha = 1;
   }
   let waiting = false;
   function redraw() {
@@ -262,7 +281,7 @@
     const f = tree.fn(h), own = tree.own(h, 0), total = tree.total(h, 0);
     const parts = [];
     if (f >= 0) parts.push([KINDS[kindOf(f)], objectOf(f)].filter(Boolean).join(', '));
-    if (two) {
+    if (isDifference) {
       const before = tree.total(h, 1), times = before && total ? `, ${(total / before).toFixed(2)} times` : total ? ', new here' : ', vanished';
       parts.push(arrow(before, total) + times);
       if (tree !== view.above && state.v !== 'up' && own + tree.own(h, 1)) parts.push('self ' + arrow(tree.own(h, 1), own));
@@ -273,8 +292,9 @@
       const node = tree.node(h);
       parts.push(`${data.packages[tree0.package[node]]}: ${data.activities[tree0.activity[node]]}`);
     }
-    parts.push(`total ${absolute(total, 0)} (${percent(share(total))})`);
-    if (tree !== view.above && state.v !== 'up') parts.push(`self ${absolute(own, 0)} (${percent(share(own))})`);
+    const rest = of => two ? `, ${otherWord()} ${percent(of(h, 1))}` : '';
+    parts.push(`total ${absolute(total, 0)} (${percent(share(total))}${rest(tree.total)})`);
+    if (tree !== view.above && state.v !== 'up') parts.push(`self ${absolute(own, 0)} (${percent(share(own))}${rest(tree.own)})`);
     if (f >= 0 && fns.raw[f]) parts.push(fns.raw[f]);
     return [nameOf(f), parts.join(' · ')];
   }
@@ -289,9 +309,11 @@
   const tellFunction = f => tell({fn: () => f, own: (h, r) => sums[r].own[f], total: (h, r) => sums[r].total[f]}, 0);
 
   // ---- the table
-  const columns = [
+  const otherWord = () => panel.other() === 'rest' ? 'rest' : 'other';
+  const columnsNow = () => [
     {id: 'own', label: 'Self', number: true, value: f => sums[0].own[f]},
     {id: 'total', label: 'Total', number: true, value: f => sums[0].total[f]},
+    ...(two && !isDifference ? [{id: 'other', label: otherWord() === 'rest' ? 'Rest' : 'Other', number: true, run: 1, value: f => sums[1].total[f]}] : []),
     ...(two ? [{id: 'change', label: 'Change', number: true, value: f => sums[0].total[f] - sums[1].total[f]}] : []),
     {id: 'name', label: 'Function', value: nameOf},
     {id: 'object', label: 'Object', value: objectOf},
@@ -300,7 +322,7 @@
   let order = null;
   function sorted() {
     if (order) return order;
-    const down = state.o[0] === '-', column = columns.find(one => one.id === state.o.slice(1)) || columns[0];
+    const down = state.o[0] === '-', columns = columnsNow(), column = columns.find(one => one.id === state.o.slice(1)) || columns[0];
     order = [];
     for (let f = 0; f < count; f++) {
       const here = sums.some(sum => sum.total[f] > 0);
@@ -312,13 +334,13 @@
     return order = places.map(at => order[at]);
   }
   function drawTable() {
-    const list = $('list'), all = sorted(), heads = $('heads');
+    const list = $('list'), all = sorted(), heads = $('heads'), columns = columnsNow();
     if (!heads.children.length) for (const column of columns) {
       const head = text(heads, 'th', '', column.number ? 'number' : column.id);
       head.scope = 'col';
       const button = text(head, 'button', column.label);
       button.type = 'button';
-      button.addEventListener('click', () => {
+      on(button, 'click', () => {
         const {id, number} = column, same = state.o.slice(1) === id;
         go({o: ((same ? state.o[0] === '+' : number) ? '-' : '+') + id});
       });
@@ -348,7 +370,7 @@
         const value = column.value(f);
         const words = !column.number ? value : column.id === 'change' ? points(value) : percent(share(value));
         const cell = text(row, 'td', cut(words, 300), column.number ? 'number' : column.id);
-        cell.title = column.number && column.id !== 'change' ? absolute(value, 0) : cut(words, 2000);
+        cell.title = column.number && column.id !== 'change' ? absolute(value, column.run || 0) : cut(words, 2000);
       }
       if (kept && at === focusRow) row.focus({preventScroll: true});
     }
@@ -387,6 +409,7 @@
     box.textContent = '';
     text(box, 'h2', cut(nameOf(state.f), 400));
     if (!own.length) text(box, 'p', 'Its code is not in the page.');
+    if (state.r) text(box, 'p', 'Shares are of the whole recording, not of the chosen time.');
     let hot = 0;
     for (const one of own) {
       const lines = text(box, 'table', '');
@@ -453,6 +476,7 @@
     if (!$('scope').querySelector(`option[value="${CSS.escape(state.t)}"]`)) state.t = 'all';
     if (state.f < -1 || state.f >= count) state.f = -1;
     if (state.z < 0) state.z = 0;
+    if (panel) panel.check();
   }
   function go(changes, quiet) {
     Object.assign(state, changes);
@@ -469,7 +493,7 @@
     const button = text($('tabs'), 'button', tab.label);
     Object.assign(button, {type: 'button', id: 'tab-' + tab.id, title: tab.key});
     button.setAttribute('role', 'tab');
-    button.addEventListener('click', () => open(tab.id));
+    on(button, 'click', () => open(tab.id));
   }
   function open(v) {
     const f = view && isGraph() ? view.fn(selected) : state.f;
@@ -477,6 +501,8 @@
   }
 
   function show(changes = state) {
+    // Another time is another measure of all.
+    if ('r' in changes || 'q' in changes) changes = {...changes, m: state.m};
     const has = (...keys) => keys.some(key => key in changes);
     if (has('m', 't')) remeasure();
     if (has('s')) look();
@@ -484,7 +510,7 @@
     if (has('o')) order = null;
     if (has('m', 't', 'v') || has('f') && state.v === 'around') {
       const zoom = state.z;
-      if (isGraph()) makeView();
+      if (isGraph() || !view) makeView();
       if (state.v === 'down' && view.exists(zoom)) selected = state.z = zoom;
     }
     for (const tab of tabs) $('tab-' + tab.id).setAttribute('aria-selected', tab.id === state.v);
@@ -507,7 +533,7 @@
       draw();
       tell(view, selected);
     } else if (state.v === 'code') {
-      if (has('v', 'f')) drawCode();
+      if (has('v', 'f', 'r')) drawCode();
       tellFunction(state.f);
     } else {
       if (has('v', 's', 'o')) { $('list').scrollTop = 0; focusRow = Math.max(0, has('v') ? sorted().indexOf(state.f) : 0); }
@@ -515,6 +541,7 @@
       drawTable();
       if (state.f >= 0) tellFunction(state.f); else tell(topDown(tree, measured), 0);
     }
+    if (panel) panel.draw();
     publish();
   }
   function scrollTo(h, whole) {
@@ -537,47 +564,49 @@
   }
   // What tests and scripts read.
   function publish() {
-    Object.assign(body.dataset, {view: state.v, zoom: state.z, selected, name: nameOf(view ? view.fn(selected) : -1)});
+    const [total, other] = measured.sum, [samples, others] = measured.samples;
+    Object.assign(body.dataset, {view: state.v, zoom: state.z, selected, name: nameOf(view ? view.fn(selected) : -1), total, samples});
+    if (time) Object.assign(body.dataset, {other, others});
   }
 
   // ---- clicks and keys
-  graph.addEventListener('scroll', redraw);
-  $('list').addEventListener('scroll', () => requestAnimationFrame(drawTable));
-  canvas.addEventListener('mousemove', event => {
+  on(graph, 'scroll', redraw);
+  on($('list'), 'scroll', () => requestAnimationFrame(drawTable));
+  on(canvas, 'mousemove', event => {
     const frame = under(event);
     if (frame === hover) return;
     hover = frame;
     canvas.title = frame ? describe(frame.other || view, frame.h).join('\n').slice(0, 1500) : '';
     if (frame) tell(frame.other || view, frame.h); else tell(view, selected);
   });
-  canvas.addEventListener('mouseleave', () => { hover = null; tell(view, selected); });
-  canvas.addEventListener('click', event => {
+  on(canvas, 'mouseleave', () => { hover = null; tell(view, selected); });
+  on(canvas, 'click', event => {
     const frame = under(event);
     if (!frame) return;
     if (state.v === 'around') return void go({f: (frame.other || view).fn(frame.h), z: 0});
     go({z: frame.h});
   });
-  $('rows').addEventListener('click', event => {
+  on($('rows'), 'click', event => {
     const row = event.target.closest('[data-at]');
     if (!row) return;
     if (focusRow === +row.dataset.at && state.f === sorted()[focusRow]) return void go({v: 'around'});
     focusRow = +row.dataset.at;
     moveRow(0);
   });
-  $('event').addEventListener('change', () => go({m: $('event').value}));
-  $('color').addEventListener('change', () => go({c: $('color').value}));
-  $('scope').addEventListener('change', () => go({t: $('scope').value, z: 0}));
-  $('search').addEventListener('input', () => go({s: $('search').value}, true));
-  $('flip').addEventListener('click', () => go({i: 1 - state.i}));
-  $('reset').addEventListener('click', () => go({z: 0}));
-  $('help').addEventListener('click', () => $('dialog').showModal());
-  $('close').addEventListener('click', () => $('dialog').close());
-  $('search').addEventListener('keydown', event => {
+  on($('event'), 'change', () => go({m: $('event').value}));
+  on($('color'), 'change', () => go({c: $('color').value}));
+  on($('scope'), 'change', () => go({t: $('scope').value, z: 0}));
+  on($('search'), 'input', () => go({s: $('search').value}, true));
+  on($('flip'), 'click', () => go({i: 1 - state.i}));
+  on($('reset'), 'click', () => go({z: 0}));
+  on($('help'), 'click', () => $('dialog').showModal());
+  on($('close'), 'click', () => $('dialog').close());
+  on($('search'), 'keydown', event => {
     if (event.key === 'Enter') { if (state.v === 'table') moveRow(0); else { graph.focus(); nextMatch(1); } event.preventDefault(); }
     if (event.key === 'Escape') { $('search').value = ''; go({s: ''}, true); graph.focus(); }
     event.stopPropagation();
   });
-  $('tabs').addEventListener('keydown', event => {
+  on($('tabs'), 'keydown', event => {
     const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
     if (!by) return;
     const at = tabs.findIndex(tab => tab.id === state.v), next = tabs[(at + by + tabs.length) % tabs.length];
@@ -622,7 +651,7 @@
     '?': () => $('dialog').showModal(),
   };
   for (const tab of tabs) keys[tab.key] = () => { open(tab.id); (tab.id === 'table' ? moveRow(0) : tab.id === 'code' ? $('code').focus() : graph.focus()); };
-  document.addEventListener('keydown', event => {
+  on(document, 'keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || $('dialog').open || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
     const own = state.v === 'table' ? tableKeys : isGraph() ? graphKeys : {};
@@ -633,7 +662,7 @@
   });
   addEventListener('popstate', () => { load(); show(); });
   addEventListener('resize', () => show({i: state.i}));
-  dark.addEventListener('change', () => show({c: state.c}));
+  on(dark, 'change', () => show({c: state.c}));
 
   // ---- what is there to choose
   function fill() {
@@ -662,6 +691,7 @@
       ['/', 'search'], ['n N', 'next and previous match'], [tabs.map(tab => tab.key).join(' '), tabs.map(tab => tab.label.toLowerCase()).join(', ')],
       ['i', 'root on top or below'], ['?', 'this help'],
     ];
+    if (panel) help.splice(-1, 0, ...panel.help);
     for (const [key, words] of help) { text($('keylist'), 'dt', key); text($('keylist'), 'dd', words); }
   }
   function legend() {
@@ -672,7 +702,12 @@
       text(item, 'i', '').style.background = color;
       item.append(words);
     };
-    if (two) {
+    if (two && !isDifference) {
+      entry('hsl(212 90% 60%)', '▼ less than elsewhere');
+      entry('hsl(0 0% 60%)', 'what chance would do');
+      entry('hsl(28 90% 60%)', '▲ more');
+      text(box, 'span', 'pale: around a change');
+    } else if (isDifference) {
       const hues = data.negate ? [28, 212] : [212, 28], color = hue => `hsl(${hue} 90% 60%)`;
       entry(color(hues[0]), '▼ less, − vanished');
       entry('hsl(0 0% 60%)', 'no change found');
@@ -693,6 +728,8 @@
     }
   }
 
+  // panel.js
+  const panel = time && timePanel();
   fill();
   for (const id of ['bar', 'main', 'foot']) $(id).hidden = false;
   load();
@@ -700,7 +737,7 @@
   show();
   const top = sorted().length, best = [...Array(count).keys()].filter(kindOf).sort((a, b) => sums[0].own[b] - sums[0].own[a]).slice(0, 5);
   Object.assign(body.dataset, {
-    nodes: tree.n - 1, functions: top, total: measured.sum[0], samples: measured.samples[0],
+    nodes: tree.n - 1, functions: top,
     top: JSON.stringify(best.map(f => [nameOf(f), two ? sums[0].own[f] * measured.base[0] : sums[0].own[f]])),
   });
   body.dataset.ready = 1;

@@ -2,14 +2,27 @@
 
 use std::fmt::Write;
 
+use super::time::{Columns, gcd};
 use super::{Content, PageOptions, unit_word};
 use crate::flame::{Comparison, Findings, Flame, Function, Kind, NodeId, RUNTIME, shown};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
 use crate::profile::{EventId, ThreadId};
 
-/// The whole object.
-pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
+/// All that the page reads: the object, and where it has a time the columns of moments behind a zero, which no JSON has.
+pub(super) fn bytes(content: &Content<'_>, options: &PageOptions) -> Vec<u8> {
+    let when = content.shown_when();
+    let columns = when.map(|when| Columns::of(content.flame, when.over.begin));
+    let mut bytes = json(content, options, columns.as_ref()).into_bytes();
+    if let Some(columns) = columns {
+        bytes.push(0);
+        bytes.extend(columns.bytes);
+    }
+    bytes
+}
+
+/// The object.
+fn json(content: &Content<'_>, options: &PageOptions, columns: Option<&Columns>) -> String {
     let Content { flame, .. } = content;
     let mut json = String::with_capacity(flame.nodes.len() * 8 + flame.functions.len() * 48);
     json.push_str("{\"runs\":");
@@ -42,13 +55,17 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
         Some(function) => write!(json, "{function}"),
         None => write!(json, "-1"),
     };
-    push_events_and_threads(content, &mut json);
+    let threads = threads(content);
+    push_events_and_threads(content, &threads, &mut json);
     json.push_str(",\"objects\":");
     list(&mut json, &flame.objects, |object, json| text(object, json));
     push_functions(flame, content.findings, &mut json);
     push_nodes(flame, &mut json);
     push_natures(flame, &mut json);
-    push_cells(flame, &mut json);
+    push_cells(flame, columns, &mut json);
+    if let (Some(columns), Some(when)) = (columns, content.shown_when()) {
+        columns.push_json(&when, &threads, &mut json);
+    }
     if !content.code.is_empty() {
         json.push_str(",\"code\":");
         list(&mut json, content.code, |code, json| code.push(json));
@@ -57,19 +74,29 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
     json
 }
 
+/// Threads that are in the tree and told apart.
+fn threads(content: &Content<'_>) -> Vec<Option<ThreadId>> {
+    let mut threads: Vec<Option<ThreadId>> = if content.findings.is_some() {
+        Vec::new()
+    } else {
+        content
+            .flame
+            .series
+            .iter()
+            .map(|series| series.thread)
+            .collect()
+    };
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
 /// Events and threads that are in the tree, numbered anew.
-fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
+fn push_events_and_threads(content: &Content<'_>, threads: &[Option<ThreadId>], json: &mut String) {
     let Content { flame, profile, .. } = content;
     let mut events: Vec<EventId> = flame.series.iter().map(|series| series.event).collect();
     events.sort_unstable();
     events.dedup();
-    let mut threads: Vec<Option<ThreadId>> = if content.findings.is_some() {
-        Vec::new()
-    } else {
-        flame.series.iter().map(|series| series.thread).collect()
-    };
-    threads.sort_unstable();
-    threads.dedup();
     let shown_first = events.binary_search(&content.event).unwrap_or(0);
     let _ = write!(json, ",\"measure\":\"{shown_first}p\",\"events\":");
     list(json, &events, |event, json| {
@@ -80,7 +107,7 @@ fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
         json.push('}');
     });
     json.push_str(",\"threads\":");
-    list(json, &threads, |thread, json| {
+    list(json, threads, |thread, json| {
         // All samples are the first one's where threads are not told apart.
         let thread = &profile[thread.unwrap_or(ThreadId(0))];
         // perf prints absent ids as -1.
@@ -178,12 +205,11 @@ fn push_natures(flame: &Flame, json: &mut String) {
     });
 }
 
-fn push_cells(flame: &Flame, json: &mut String) {
+/// What series weigh at nodes; without the weights where these follow from the columns of moments.
+fn push_cells(flame: &Flame, columns: Option<&Columns>, json: &mut String) {
     let cells = &flame.cells;
-    let unit = cells
-        .iter()
-        .fold(0, |unit, cell| gcd(unit, cell.period))
-        .max(1);
+    let of_cells = || cells.iter().fold(0, |unit, cell| gcd(unit, cell.period));
+    let unit = columns.map_or_else(|| of_cells().max(1), |columns| columns.unit);
     let _ = write!(json, ",\"unit\":{unit},\"cells\":{{\"node\":");
     let mut last = 0;
     list(json, cells, |cell, json| {
@@ -194,17 +220,11 @@ fn push_cells(flame: &Flame, json: &mut String) {
     list(json, cells, |cell, json| {
         number(u64::from(cell.series.0), json)
     });
-    json.push_str(",\"period\":");
-    list(json, cells, |cell, json| number(cell.period / unit, json));
-    json.push_str(",\"samples\":");
-    list(json, cells, |cell, json| number(cell.samples, json));
-    json.push('}');
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b > 0 {
-        (a, b) = (b, a % b);
+    if columns.is_none() {
+        json.push_str(",\"period\":");
+        list(json, cells, |cell, json| number(cell.period / unit, json));
+        json.push_str(",\"samples\":");
+        list(json, cells, |cell, json| number(cell.samples, json));
     }
-    a
+    json.push('}');
 }

@@ -18,8 +18,10 @@ use crate::unit::Unit;
 
 mod code;
 mod data;
+mod time;
 
 pub use code::{FunctionCode, codes};
+pub use time::When;
 
 /// How the page begins.
 #[derive(Clone, Debug, Default)]
@@ -57,12 +59,28 @@ pub struct Content<'c> {
     pub findings: Option<&'c Findings>,
     /// Code of functions, the heaviest first.
     pub code: &'c [FunctionCode],
+    /// What is known of the time, if the page is to have its panel; the tree needs its moments for that.
+    pub when: Option<When<'c>>,
+}
+
+impl<'c> Content<'c> {
+    /// The same, if the tree has moments.
+    fn shown_when(&self) -> Option<When<'c>> {
+        self.when.filter(|_| !self.flame.moments.is_empty())
+    }
 }
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 const TREE: &str = include_str!("tree.js");
 const APP: &str = include_str!("app.js");
+/// Of the time panel, which not all pages have.
+const PANEL: &str = include_str!("panel.html");
+const PANEL_STYLE: &str = include_str!("panel.css");
+const TIME: &str = include_str!("time.js");
+const PANEL_SCRIPT: &str = include_str!("panel.js");
+/// Where that goes in the page's own function.
+const PANEL_PLACE: &str = "  // panel.js\n";
 
 /// Whether a file that begins so is a page made here.
 #[must_use]
@@ -76,7 +94,12 @@ pub fn is_ours(beginning: &[u8]) -> bool {
 /// When `out` cannot be written.
 pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let title = title(content, options);
-    let (style, script) = (squeezed(STYLE), squeezed(TREE) + &squeezed(APP));
+    let has_panel = content.shown_when().is_some();
+    let mut style = squeezed(STYLE);
+    if has_panel {
+        style.push_str(&squeezed(PANEL_STYLE));
+    }
+    let script = script(has_panel);
     // What is put in is not looked through again.
     for (at, piece) in PAGE.split('@').enumerate() {
         if at.is_multiple_of(2) {
@@ -95,6 +118,8 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
             "style hash" => hash(&style),
             "script" => script.clone(),
             "script hash" => hash(&script),
+            "panel" if has_panel => PANEL.to_owned(),
+            "panel" => String::new(),
             "noscript" => top_table(content),
             "data" => packed(content, options)?,
             _ => piece.to_owned(),
@@ -114,7 +139,7 @@ fn hash(text: &str) -> String {
 fn packed(content: &Content<'_>, options: &PageOptions) -> io::Result<String> {
     let mut bytes = Vec::new();
     gzip::write(
-        data::json(content, options).as_bytes(),
+        &data::bytes(content, options),
         options.threads,
         gzip::Effort::OfPage.for_functions(content.profile.symbols.len()),
         &mut bytes,
@@ -135,7 +160,52 @@ fn lines(content: &Content<'_>, options: &PageOptions) -> String {
     format!("{} · {}", shown(&facts), caption.quality)
 }
 
-/// The script and the style without indentation and comments, and without blanks around signs outside of texts.
+/// The page's script.
+fn script(has_panel: bool) -> String {
+    if has_panel {
+        let app = APP.replace(PANEL_PLACE, PANEL_SCRIPT);
+        script_of(TREE) + &script_of(TIME) + &script_of(&app)
+    } else {
+        script_of(TREE) + &script_of(APP)
+    }
+}
+
+/// A script without indentation and comments, and without blanks and line ends where none is needed outside of texts.
+fn script_of(text: &str) -> String {
+    const SIGNS: [(&str, &str); 13] = [
+        (" + ", "+"),
+        (" - ", "-"),
+        (" / ", "/"),
+        (" <= ", "<="),
+        (" -= ", "-="),
+        (" >> ", ">>"),
+        (" % ", "%"),
+        ("while (", "while("),
+        (" (", "("),
+        (" [", "["),
+        (" {", "{"),
+        (") ", ")"),
+        ("] ", "]"),
+    ];
+    let lines = squeezed(text);
+    lines.lines().fold(String::new(), |mut all, line| {
+        if line.starts_with('}') {
+            let end = all.trim_end_matches('\n').len();
+            all.truncate(end);
+            if all.ends_with(';') {
+                all.pop();
+            }
+        }
+        push_short(line, &SIGNS, &mut all);
+        // What ends so goes on in the next line whatever is between.
+        if !line.ends_with(['{', ';', ',']) {
+            all.push('\n');
+        }
+        all
+    })
+}
+
+/// The script or the style without indentation and comments, and without blanks around signs outside of texts.
 fn squeezed(text: &str) -> String {
     const SIGNS: [(&str, &str); 21] = [
         (" = ", "="),
@@ -163,23 +233,32 @@ fn squeezed(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.fold(String::with_capacity(text.len()), |mut all, line| {
-        if line.contains(['"', '`', '/', '\\']) {
-            all.push_str(line);
-        } else {
-            let short = |line: String, (long, short): &(&str, &str)| line.replace(long, short);
-            // Every other piece is a text.
-            for (at, piece) in line.split('\'').enumerate() {
-                let quote = if at > 0 { "'" } else { "" };
-                all.push_str(quote);
-                match at % 2 {
-                    0 => all.push_str(&SIGNS.iter().fold(piece.to_owned(), short)),
-                    _ => all.push_str(piece),
-                }
-            }
-        }
+        push_short(line, &SIGNS, &mut all);
         all.push('\n');
         all
     })
+}
+
+/// A line without blanks around signs, but for its texts; as it is where it has texts of another kind.
+fn push_short(line: &str, signs: &[(&str, &str)], all: &mut String) {
+    if line.contains(['"', '\\']) {
+        all.push_str(line);
+        return;
+    }
+    let short = |line: String, (long, short): &(&str, &str)| line.replace(long, short);
+    let mut rest = line;
+    while !rest.is_empty() {
+        let code = rest.find(['\'', '`']).unwrap_or(rest.len());
+        all.push_str(&signs.iter().fold(rest[..code].to_owned(), short));
+        let text = &rest[code..];
+        let Some(quote) = text.chars().next() else {
+            break;
+        };
+        // What is put into a text has quotes of the other kind.
+        let end = text[1..].find(quote).map_or(text.len(), |end| end + 2);
+        all.push_str(&text[..end]);
+        rest = &text[end..];
+    }
 }
 
 fn escaped(text: &str) -> Cow<'_, str> {
@@ -274,12 +353,17 @@ mod tests {
 
     #[test]
     fn the_page_keeps_to_its_size() {
-        let script = squeezed(TREE).len() + squeezed(APP).len();
-        assert!(script <= 32 * 1024, "{script} bytes of script");
-        assert!(squeezed(STYLE).len() <= 6 * 1024);
-        assert!(
-            !APP.contains("innerHTML") && !APP.contains("insertAdjacent") && !APP.contains("eval(")
-        );
+        assert_eq!(APP.matches(PANEL_PLACE).count(), 1);
+        for (has_panel, most) in [(false, 32 * 1024), (true, 41 * 1024)] {
+            let bytes = script(has_panel).len();
+            assert!(bytes <= most, "{bytes} bytes of script");
+        }
+        assert!(squeezed(STYLE).len() + squeezed(PANEL_STYLE).len() <= 7 * 1024);
+        for script in [APP, TIME, PANEL_SCRIPT] {
+            for word in ["innerHTML", "insertAdjacent", "eval("] {
+                assert!(!script.contains(word), "{word}");
+            }
+        }
         assert!(!PAGE.contains("unsafe"), "the policy names what may run");
         assert!(PAGE.matches('@').count().is_multiple_of(2));
     }

@@ -20,7 +20,7 @@ function grow(up, fn) {
 
 // Weights of all nodes. `run` tells of each series whether it counts: 0 as what is shown, 1 as what it is compared with,
 // -1 not at all. `column` is a column of the cells. With two sides weights are those of a run of each, by `scale`, both in
-// shares of the first, and `shape` tells which of the two is drawn.
+// shares of the first; without a scale each is in shares of itself. `shape` tells which of the two is drawn.
 function weigh(t, cells, column, run, two, scale, shape) {
   const m = {own: [new Float64Array(t.n)], total: [], sum: [0, 0], samples: [0, 0], two};
   m.pick = (after, before) => !two || shape === 'after' ? after : shape === 'before' ? before : Math.max(after, before);
@@ -28,12 +28,12 @@ function weigh(t, cells, column, run, two, scale, shape) {
   for (let c = 0; c < column.length; c++) {
     const r = run[cells.series[c]];
     if (r < 0) continue;
-    const weight = two ? column[c] * scale[r] : column[c];
+    const weight = two && scale ? column[c] * scale[r] : column[c];
     m.own[r][cells.node[c]] += weight;
     m.sum[r] += weight;
     m.samples[r] += cells.samples[c];
   }
-  m.base = m.sum.map(sum => two ? m.sum[0] || m.sum[1] : sum);
+  m.base = m.sum.map(sum => two && scale ? m.sum[0] || m.sum[1] : sum);
   for (let r = 0; r < m.own.length; r++) {
     const own = m.own[r];
     if (two && m.base[r]) for (let i = 0; i < t.n; i++) own[i] /= m.base[r];

@@ -14,6 +14,7 @@ mod keeper;
 mod machine;
 mod perf;
 mod preflight;
+pub mod profiles;
 mod programs;
 mod signals;
 mod tracing;

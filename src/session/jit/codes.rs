@@ -112,6 +112,18 @@ impl<'a> JitCode<'_, 'a> {
         lines.iter().filter(|line| line.line > 0).nth(1).is_some()
     }
 
+    /// Whether other code was at this offset of it at another time, and nothing tells when: maps have no times.
+    #[must_use]
+    pub fn is_doubtful(self, offset: u64) -> bool {
+        let CodeList::PerfMap(map) = self.list else {
+            return false;
+        };
+        let at = Avma(self.start().0.wrapping_add(offset));
+        let behind = map.reused.partition_point(|range| range.start <= at);
+        let range = behind.checked_sub(1).map(|before| map.reused[before]);
+        range.is_some_and(|range| range.contains(at))
+    }
+
     /// How it treats the stack.
     #[must_use]
     pub fn habit(self) -> Habit {
@@ -186,10 +198,6 @@ impl<'a> JitCode<'_, 'a> {
 
 /// The code of one dump or perf map.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there are few, and nothing stands between them and their loads"
-)]
 pub(crate) enum CodeList<'a> {
     Dump(DumpCodes<'a>),
     PerfMap(MapCodes<'a>),
@@ -209,6 +217,8 @@ pub(crate) struct MapCodes<'a> {
     pub(super) entries: IndexVec<LoadId, MapEntry<'a>>,
     /// Entries whose code begins so many bytes earlier, in order: others took its beginning.
     beheaded: Vec<(LoadId, u64)>,
+    /// Where the map tells of several functions, in order: the last one's name is shown.
+    reused: Vec<AvmaRange>,
 }
 
 /// The loads of a dump.
@@ -273,6 +283,7 @@ impl<'a> MapCodes<'a> {
             beheaded: (map.beheaded.into_iter())
                 .map(|(number, missing)| (LoadId::at(number), missing))
                 .collect(),
+            reused: map.reused,
         }
     }
 

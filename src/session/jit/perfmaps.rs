@@ -224,11 +224,9 @@ impl<'a> Maps<'_, 'a> {
         file: &FoundFile<'_>,
         program: &Program,
     ) -> Option<&'static str> {
-        let born = self
-            .lives
-            .born(program.process)
-            .filter(|&born| born > Timestamp::START);
-        if let (Some(born), Some(modified)) = (born, self.modified(file))
+        // A program that perf itself started was not forked in the recording: it began with its own exec.
+        let born = self.lives.born(program.process).unwrap_or(program.from);
+        if let Some(modified) = self.modified(file).filter(|_| born > Timestamp::START)
             && modified < i128::from(born.0) - i128::from(STALE)
         {
             return Some("older than the process");

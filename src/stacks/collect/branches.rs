@@ -1,7 +1,7 @@
 //! What is counted of branches beside their rows.
 
 use super::PcId;
-use crate::ids::{Idx as _, IndexVec};
+use crate::ids::{Idx as _, IndexSlice, IndexVec};
 use crate::perfdata::{Branch, EventId};
 
 /// Branches of samples.
@@ -22,6 +22,24 @@ pub struct Branched {
 }
 
 impl Branched {
+    /// Adds those of another recording, whose events have new numbers.
+    pub fn add_all(&mut self, other: &Self, events: &IndexSlice<EventId, [EventId]>) {
+        for (event, count) in other.samples.iter_enumerated() {
+            let at = usize::from(events.get(event).copied().unwrap_or(event).0);
+            if self.samples.len() <= at {
+                self.samples.raw.resize(at + 1, 0);
+            }
+            self.samples.raw[at] += count;
+        }
+        for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *sum += more;
+        }
+        self.empty += other.empty;
+        self.forward += other.forward;
+        self.left_small_page += other.left_small_page;
+        self.left_large_page += other.left_large_page;
+    }
+
     /// Counts a sample's branches, of which there are some, or only empty ones.
     pub(super) fn sample(&mut self, event: EventId, has_some: bool) {
         let event = usize::from(event.0);

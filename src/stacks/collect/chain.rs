@@ -34,6 +34,8 @@ pub(super) struct ChainBuilder<'a> {
     span: Option<(Avma, Avma)>,
     /// By address: whether it may be that of a call, where somebody asked.
     calls: IndexVec<PcId, Option<bool>>,
+    /// By address: whether it is that of a call of a function with frame information, where somebody asked.
+    described: IndexVec<PcId, Option<bool>>,
     /// By address, of ips and of calls: whose frame the frame pointer leads to, where somebody asked.
     pointers: [IndexVec<PcId, Option<FramePointer>>; 2],
     /// The most entries that a call stack of the processor had.
@@ -68,6 +70,7 @@ impl<'a> ChainBuilder<'a> {
             at_calls,
             span: None,
             calls: IndexVec::new(),
+            described: IndexVec::new(),
             pointers: Default::default(),
             most_branches: 0,
             skips: false,
@@ -237,7 +240,11 @@ impl<'a> ChainBuilder<'a> {
             let pointer = self.pointer(out.ids[at], at == leaf, space, out.addresses);
             let next = out.ids.get(at + 1).copied();
             let is_missing = match (pointer, next) {
-                (FramePointer::Own, _) => false,
+                // What was called is another function: one without a frame has called or jumped on to this one.
+                (FramePointer::Unknown, Some(next)) if at == leaf => {
+                    self.is_described_call(next, space, out.addresses)
+                }
+                (FramePointer::Own | FramePointer::Unknown, _) => false,
                 (_, Some(next)) if !self.is_call(next, space, out.addresses) => {
                     end = at + 1;
                     break;
@@ -266,9 +273,21 @@ impl<'a> ChainBuilder<'a> {
     /// Whether an address of a chain, not the first one, may be that of a call.
     fn is_call(&mut self, id: PcId, space: &SpaceAt<'_, 'a>, addresses: &Addresses) -> bool {
         *known(&mut self.calls, id).get_or_insert_with(|| {
-            let at = addresses.all()[id].at;
-            let behind = at.0.wrapping_add(u64::from(self.at_calls));
-            self.unwinder.is_behind_call(Avma(behind), space)
+            let behind = behind(addresses.all()[id].at, self.at_calls);
+            self.unwinder.is_behind_call(behind, space)
+        })
+    }
+
+    /// Whether an address of a chain is that of a call of a function with frame information.
+    fn is_described_call(
+        &mut self,
+        id: PcId,
+        space: &SpaceAt<'_, 'a>,
+        addresses: &Addresses,
+    ) -> bool {
+        *known(&mut self.described, id).get_or_insert_with(|| {
+            let behind = behind(addresses.all()[id].at, self.at_calls);
+            self.unwinder.is_described_call(behind, space)
         })
     }
 
@@ -322,6 +341,11 @@ impl<'a> ChainBuilder<'a> {
             StackEnd::Recorded
         }
     }
+}
+
+/// The return address of a call in a chain, whose addresses are those of calls or behind them.
+const fn behind(at: Avma, at_calls: bool) -> Avma {
+    Avma(at.0.wrapping_add(at_calls as u64))
 }
 
 /// What is known of an address, yet nothing where nobody asked.

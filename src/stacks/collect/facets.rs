@@ -71,6 +71,10 @@ pub enum Facet {
     Abort,
     /// Cycles since the branch before it.
     Cycles,
+    /// The recording that it is in.
+    Recording,
+    /// The host that it was taken on.
+    Host,
 }
 
 /// What a facet is a fact of, where that is not any sample.
@@ -113,7 +117,7 @@ pub enum Show {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Read {
     /// From what the index kept.
     Index(fn(&SampleAt<'_, '_>) -> Option<u64>),
@@ -128,6 +132,8 @@ enum Read {
     Text(fn(&SampleAt<'_, '_>, &Sample<'_>) -> Option<String>),
     /// From the record: an address.
     Place(fn(&Taken<'_>) -> Option<Place>),
+    /// It is that of the recording, and known where recordings become one.
+    Recording,
 }
 
 /// What a row is of: a sample, or one of its branches.
@@ -163,7 +169,7 @@ pub(super) enum Place {
 
 impl Facet {
     /// All of them, in the order in which their values stand in lists.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Cpu,
         Self::Parallelism,
         Self::Cgroup,
@@ -184,6 +190,8 @@ impl Facet {
         Self::InTransaction,
         Self::Abort,
         Self::Cycles,
+        Self::Recording,
+        Self::Host,
     ];
 
     /// What is asked for where facts of branches are.
@@ -203,6 +211,7 @@ impl Facet {
             }
             // Costs are told without --mem-mode, too.
             Self::Cost | Self::InstructionLatency | Self::StageCycles => None,
+            Self::Recording | Self::Host => None,
             Self::Data
             | Self::DataSource
             | Self::Level
@@ -374,12 +383,25 @@ impl Facet {
                 }),
                 read: Read::Record(|taken| Some(taken.branch()?.cycles())),
             },
+            Self::Recording => of_recording("recording", "Recording"),
+            Self::Host => of_recording("host", "Host"),
         }
     }
 
     fn asked(needs: Needs) -> impl Iterator<Item = Self> {
         let all = Self::ALL.into_iter();
         all.filter(move |facet| needs.contains(facet.needs()))
+    }
+}
+
+/// A fact of all samples of a recording.
+const fn of_recording(name: &'static str, heading: &'static str) -> FacetRow {
+    FacetRow {
+        name,
+        heading,
+        width: 0,
+        show: Show::Name,
+        read: Read::Recording,
     }
 }
 
@@ -411,7 +433,8 @@ pub(super) fn are_in_records(needs: Needs) -> bool {
         .union(Needs::BRANCH_LISTS)
         .union(Needs::ACCESSES);
     let mut asked = Facet::asked(needs);
-    needs.intersects(WHOLE) || asked.any(|facet| !matches!(facet.row().read, Read::Index(_)))
+    needs.intersects(WHOLE)
+        || asked.any(|facet| !matches!(facet.row().read, Read::Index(_) | Read::Recording))
 }
 
 /// In the largest unit of which it has two, as perf does: 1 GiB is `1024M`.
@@ -532,11 +555,17 @@ impl Facets {
         }
     }
 
+    /// The same for what the text says.
+    #[must_use]
+    pub fn words(&self, of: FacetsId, facet: Facet) -> Option<&str> {
+        let text = self.text(of, facet)?;
+        Some(&self.texts[text].text)
+    }
+
     /// The payload of a sample as text.
     #[must_use]
     pub fn payload(&self, of: FacetsId) -> Option<&str> {
-        let text = self.text(of, Facet::Payload)?;
-        Some(&self.texts[text].text)
+        self.words(of, Facet::Payload)
     }
 
     /// The CPU of a sample, or -1.
@@ -606,7 +635,7 @@ impl Facets {
 }
 
 /// Makes lists, and finds those that are there.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct FacetsWriter {
     facets: Facets,
     /// Where the values come from that are asked for: tables are not searched for each of a million branches.
@@ -650,6 +679,7 @@ impl FacetsWriter {
             let number = |number: Option<u64>| number.map_or(Value::Nothing, Value::Number);
             list.push(match self.reads[place] {
                 Read::Index(read) => number(read(at)),
+                Read::Recording => Value::Nothing,
                 Read::Record(read) | Read::Named(read, _) => number(taken.and_then(read)),
                 Read::Place(read) => match taken.and_then(read) {
                     Some(place) => Value::Place(locate(place).0),
@@ -705,6 +735,54 @@ impl FacetsWriter {
     /// What was written.
     pub(crate) fn finish(self) -> Facets {
         self.facets
+    }
+}
+
+/// The facets of several recordings as one: what is equal becomes one.
+#[derive(Debug, Default)]
+pub struct FacetsPool(FacetsWriter);
+
+impl FacetsPool {
+    /// Adds the lists of a recording, which has the same facets; `frame` gives the frames of addresses their new numbers, and
+    /// `labels` are facts of all its samples. The answer are the new numbers of lists, none where nobody asked for facets.
+    pub fn add(
+        &mut self,
+        of: &Facets,
+        frame: &dyn Fn(u32) -> u32,
+        labels: [(Facet, &str); 2],
+    ) -> IndexVec<FacetsId, FacetsId> {
+        let out = &mut self.0;
+        (out.facets.places, out.facets.asked) = (of.places, of.asked);
+        let labels = labels.map(|(facet, text)| {
+            let place = of.places[facet as usize]?;
+            let text = out.text(FieldValue {
+                raw: Box::default(),
+                text: text.into(),
+            });
+            Some((place, text))
+        });
+        let mut moved = IndexVec::with_capacity(of.lists.len());
+        for id in of.lists.ids() {
+            let list = of.lists.get(id).iter().map(|value| match value {
+                Value::Text(text) => out.text(of.texts[*text].clone()),
+                Value::Place(place) => Value::Place(frame(*place)),
+                other => *other,
+            });
+            let mut list: Vec<Value> = list.collect();
+            for (place, text) in labels.into_iter().flatten() {
+                if let Some(value) = list.get_mut(place) {
+                    *value = text;
+                }
+            }
+            moved.push(out.list(&list));
+        }
+        moved
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn finish(self) -> Facets {
+        self.0.finish()
     }
 }
 

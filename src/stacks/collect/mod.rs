@@ -35,6 +35,7 @@ use crate::intern::Sequences;
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId, FieldKey, Recording};
 use crate::run_state::RunState;
+use crate::session::jit::JitIndex;
 use crate::session::{SampleId, Samples, Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
@@ -46,7 +47,7 @@ pub use space::SpaceAt;
 pub use again::{Again, Learned};
 pub use branches::Branched;
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
-pub use facets::{Facet, FacetRow, Facets, FacetsId, Of, Show, TextId};
+pub use facets::{Facet, FacetRow, Facets, FacetsId, FacetsPool, Of, Show, TextId};
 pub(crate) use facets::{FacetsNumberer, FacetsWriter};
 pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
@@ -217,6 +218,26 @@ impl Collected {
             Rows::Merged | Rows::Samples => row.first,
         };
         SampleId::from_usize(usize::try_from(rank).unwrap_or(usize::MAX))
+    }
+
+    /// Samples in code of perf maps that tell of several functions at their address, and those that were called from it.
+    #[must_use]
+    pub fn doubtful(&self, jit: &JitIndex<'_>) -> (u64, u64) {
+        let is_doubtful = |pc: &Pc| matches!(pc.target, Target::Jit(code, _) if jit.code(code).is_doubtful(pc.address));
+        let pcs: IndexVec<PcId, bool> = self.pcs.iter().map(is_doubtful).collect();
+        let (mut own, mut called) = (0, 0);
+        if !pcs.raw.contains(&true) {
+            return (own, called);
+        }
+        for row in &self.rows {
+            let mut callers = self.stacks.get(row.key.stack).iter();
+            if pcs[row.key.leaf] {
+                own += row.samples;
+            } else if callers.any(|pc| pcs[*pc]) {
+                called += row.samples;
+            }
+        }
+        (own, called)
     }
 }
 

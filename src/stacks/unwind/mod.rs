@@ -242,6 +242,8 @@ impl CodeLocation<'_, '_> {
 pub enum FramePointer {
     /// Its own, as far as is known: the next address is in its caller.
     Own,
+    /// No frame information describes the function, as is so with much assembly, the C library's `memcpy` for one.
+    Unknown,
     /// That of its caller, for the function has not set up one (a leaf may never do so): the next address is in its caller's caller.
     Callers,
     /// The function keeps something else in the register, and what it held on the stack.
@@ -490,6 +492,12 @@ impl<'a> Unwinder<'a> {
     /// Whether a return address may be one: code lies there, and no instruction in front of it says that it is no call.
     pub fn is_behind_call<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> bool {
         walker!(&mut self.inner, walker => walker.is_behind_call(at, code), else true)
+    }
+
+    /// Whether a return address follows the call of a function that has frame information, as far as the instruction tells what
+    /// it calls: the target of a stub or a register is not known.
+    pub fn is_described_call<S: CodeSpace<'a>>(&mut self, behind: Avma, code: &S) -> bool {
+        walker!(&mut self.inner, walker => walker.is_described_call(behind, code), else false)
     }
 
     /// Stack pointers of the leaf and of the outermost frame that the last [`walk`](Self::walk) met: between them

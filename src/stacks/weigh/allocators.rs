@@ -142,7 +142,9 @@ pub(super) fn is_upper_layer(name: &str) -> bool {
 /// Whether a frame of this name is part of allocating, so that who allocates is behind it.
 #[must_use]
 pub fn is_allocator(name: &str) -> bool {
-    const INNER: [&str; 12] = [
+    const INNER: [&str; 13] = [
+        // musl's, which `malloc` is another name of.
+        "default_malloc",
         "_int_malloc",
         "_int_realloc",
         "_int_memalign",

@@ -77,6 +77,8 @@ pub struct Options {
     pub raw: bool,
     /// Versions of a function one behind the other, with a table of them in front.
     pub merge_versions: bool,
+    /// Functions with less than so many per cent of an event have no block for it; of a group the first event counts.
+    pub percent_limit: f64,
 }
 
 /// A function and its numbers for one event, or a group of them.
@@ -206,7 +208,7 @@ fn plan<'a>(
     blocks: &mut Vec<Planned<'a>>,
     outcome: &mut Outcome,
 ) {
-    let mut own = of_group(assembly, group, &mut outcome.of_others);
+    let mut own = of_group(assembly, options, group, &mut outcome.of_others);
     let mut tables = if options.merge_versions {
         versions::gather(assembly, group, &mut own)
     } else {
@@ -232,7 +234,12 @@ fn plan<'a>(
 type Listed = Result<Listing, Missing>;
 
 /// The functions that the first event of a group hit, heaviest first; those that only the others hit are put aside.
-fn of_group<'a>(assembly: &'a Assembly, group: &Group, others: &mut Vec<usize>) -> Vec<&'a Listed> {
+fn of_group<'a>(
+    assembly: &'a Assembly,
+    options: &Options,
+    group: &Group,
+    others: &mut Vec<usize>,
+) -> Vec<&'a Listed> {
     let all = &assembly.functions.all;
     let hit = |listing: &Listed, event: EventId| all[number(listing)].weight(event).1 > 0;
     let (mut own, rest): (Vec<_>, Vec<_>) = assembly
@@ -243,6 +250,13 @@ fn of_group<'a>(assembly: &'a Assembly, group: &Group, others: &mut Vec<usize>) 
     let of_others =
         of_others.filter(|listing| group.members.iter().any(|&event| hit(listing, event)));
     others.extend(of_others.map(number));
+    let leader = group.members[0];
+    // Events without samples have none.
+    let total = assembly.functions.totals.get(leader).map_or(0, |of| of.0);
+    own.retain(|listing| {
+        let own = share(all[number(listing)].weight(leader).0, total);
+        options.percent_limit <= 0.0 || own >= options.percent_limit
+    });
     // Stable: of equal ones that goes first which goes first in the choice.
     own.sort_by_key(|listing| {
         let function = &all[number(listing)];

@@ -18,7 +18,10 @@ use super::look::{
     Look, MORE, NO_PACKAGE, Nature, Place, RUNTIME, Votes, fold_runs, fold_runtime, recurring,
 };
 use super::names::{Naming, kind, push_folded, push_frame, shown};
-use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
+use super::{
+    Cell, CellId, Flame, Function, FunctionId, Kind, Moment, Node, NodeId, ObjectId, Series,
+    SeriesId,
+};
 
 /// What stands at the bottom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,6 +48,8 @@ pub struct Options {
     pub naming: Naming,
     /// Whether weights are told apart by thread.
     pub by_thread: bool,
+    /// Whether it is kept when each row of the profile was, where all have a time.
+    pub by_moment: bool,
     /// Threads that work on it; 0 counts as 1.
     pub threads: usize,
 }
@@ -61,6 +66,8 @@ pub struct Paths {
     pub(super) identities: IndexVec<FunctionId, Option<Identity>>,
     /// What the frames of each path are, if somebody asked for it.
     pub(super) natures: Option<Box<Natures>>,
+    /// By row of the profile: its path, and when it was; empty where nobody asked for it.
+    pub(super) moments: Vec<(LineId, Moment)>,
 }
 
 /// What the frames of paths are.
@@ -117,7 +124,7 @@ impl<'l> Names<'l> {
 #[must_use]
 pub fn paths_as(profile: &Profile, options: &Options, names: Names<'_>) -> Paths {
     let series = series(profile, options);
-    let lines = lines(profile, options, &series);
+    let (lines, moments) = lines(profile, options, &series);
     let words = Words::of(profile, options, &lines, names);
     let (all, natures) = match names.look() {
         None => {
@@ -136,6 +143,7 @@ pub fn paths_as(profile: &Profile, options: &Options, names: Names<'_>) -> Paths
         series: series.all,
         identities: words.identities,
         natures,
+        moments,
     }
 }
 
@@ -154,7 +162,7 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
     let rows = paths.all;
     let order = rows.in_order(threads, |tag| tag.series);
     let mut votes = Votes::default();
-    grow(&mut flame, &rows, &order, |nodes, line| {
+    let cell_of = grow(&mut flame, &rows, &order, |nodes, line| {
         if let Some(natures) = &paths.natures {
             votes.add(nodes, natures.of.get(line), rows.tag(line).samples);
         }
@@ -162,6 +170,14 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
     if let Some(natures) = paths.natures {
         votes.settle(&mut flame, natures.names);
     }
+    let placed = |(line, moment): (LineId, Moment)| Moment {
+        cell: cell_of[line],
+        ..moment
+    };
+    flame.moments = paths.moments.into_iter().map(placed).collect();
+    let series_of = |moment: &Moment| flame.cells[moment.cell.index()].series;
+    let key = |moment: &Moment| (series_of(moment), moment.time, moment.cell);
+    flame.moments.sort_by_cached_key(key);
     flame
 }
 
@@ -221,12 +237,20 @@ fn series(profile: &Profile, options: &Options) -> AllSeries {
     AllSeries { all, numbers }
 }
 
-/// One line for each path that is certain to be one: the rest is found when they are sorted.
-fn lines<'p>(profile: &'p Profile, options: &Options, series: &AllSeries) -> Vec<Line<'p>> {
+/// One line for each path that is certain to be one: the rest is found when they are sorted. And which line each row of the profile
+/// is in, if that is wanted and known.
+fn lines<'p>(
+    profile: &'p Profile,
+    options: &Options,
+    series: &AllSeries,
+) -> (Vec<Line<'p>>, Vec<(LineId, Moment)>) {
     type Key = (CommId, ThreadId, SeriesId, StackId, Option<FrameId>);
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for entry in profile.entries.iter().filter(|e| is_wanted(e, options)) {
+    let wanted = || profile.entries.iter().filter(|e| is_wanted(e, options));
+    let have_times = options.by_moment && wanted().all(|entry| entry.time > 0);
+    let mut moments = Vec::new();
+    for entry in wanted() {
         let thread = match options.roots {
             Roots::Comm => ThreadId(0),
             Roots::Process | Roots::Thread => entry.thread,
@@ -253,8 +277,17 @@ fn lines<'p>(profile: &'p Profile, options: &Options, series: &AllSeries) -> Vec
             };
             lines.push(Line { entry, tag });
         }
+        if have_times {
+            let moment = Moment {
+                time: entry.time,
+                cell: CellId(0),
+                period: entry.period,
+                samples: entry.samples,
+            };
+            moments.push((LineId::from_usize(at), moment));
+        }
     }
-    lines
+    (lines, moments)
 }
 
 /// The frames of an entry, innermost first: its own, then those around them.
@@ -627,13 +660,14 @@ fn places(
     path
 }
 
-/// Makes nodes and cells of sorted paths; `told` is told which nodes a path leads through.
+/// Makes nodes and cells of sorted paths; `told` is told which nodes a path leads through. Says which cell each path is in.
 fn grow(
     flame: &mut Flame,
     paths: &Rows,
     order: &[LineId],
     mut told: impl FnMut(&[NodeId], LineId),
-) {
+) -> IndexVec<LineId, CellId> {
+    let mut cell_of = index_vec![CellId(0); paths.len()];
     flame.nodes.push(Node {
         parent: Flame::ROOT,
         function: FunctionId(u32::MAX),
@@ -653,7 +687,9 @@ fn grow(
         told(&open, line);
         let node = open.last().copied().unwrap_or(Flame::ROOT);
         add(&mut flame.cells, node, paths.tag(line));
+        cell_of[line] = CellId::from_usize(flame.cells.len() - 1);
     }
+    cell_of
 }
 
 fn add(cells: &mut Vec<Cell>, node: NodeId, tag: Tag) {
@@ -671,4 +707,59 @@ fn add(cells: &mut Vec<Cell>, node: NodeId, tag: Tag) {
         period: tag.period,
         samples: tag.samples,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing::ProfileBuilder;
+
+    /// The profile and whether its rows are told by time.
+    fn timed(times: [u64; 4]) -> Flame {
+        let mut builder = ProfileBuilder::default();
+        for (stack, period) in [("b;main", 60), ("a;main", 30), ("b;main", 6), ("main", 4)] {
+            builder.sample("x", stack, period);
+        }
+        let mut profile = builder.finish();
+        for (entry, time) in profile.entries.iter_mut().zip(times) {
+            entry.time = time;
+        }
+        let options = Options {
+            by_thread: true,
+            by_moment: true,
+            ..Options::default()
+        };
+        build(&profile, &options)
+    }
+
+    #[test]
+    fn moments_are_in_order_and_add_up_to_cells() {
+        let flame = timed([40, 30, 20, 30]);
+        let name = |moment: &Moment| {
+            let node = flame.cells[moment.cell.index()].node;
+            flame.function(node).map(|f| f.name.as_str())
+        };
+        let told: Vec<_> = flame
+            .moments
+            .iter()
+            .map(|moment| (moment.time, name(moment), moment.period))
+            .collect();
+        let expected = [
+            (20, Some("b"), 6),
+            (30, Some("main"), 4),
+            (30, Some("a"), 30),
+            (40, Some("b"), 60),
+        ];
+        assert_eq!(told, expected);
+        for (at, cell) in flame.cells.iter().enumerate() {
+            let own = flame.moments.iter().filter(|of| of.cell.index() == at);
+            let sums = own.fold((0, 0), |sum, of| (sum.0 + of.period, sum.1 + of.samples));
+            assert_eq!(sums, (cell.period, cell.samples));
+        }
+    }
+
+    #[test]
+    fn there_are_no_moments_where_a_time_is_missing() {
+        assert!(timed([40, 0, 20, 30]).moments.is_empty());
+    }
 }

@@ -26,6 +26,10 @@ impl Finding {
     };
 
     fn of(row: &Row, is_amount: bool) -> Self {
+        // Nothing tells which of its name it is on the other side.
+        if row.is_unclear {
+            return Self::NONE;
+        }
         let Some(verdict) = row.verdict else {
             return Self {
                 word: "no change found",

@@ -27,6 +27,7 @@ pub enum FoldedError {
 pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
     let mut names: FxHashMap<(Vec<u8>, bool), FunctionId> = FxHashMap::default();
     let mut paths = Paths {
+        moments: Vec::new(),
         functions: IndexVec::new(),
         objects: IndexVec::new(),
         series: index_vec![Series {

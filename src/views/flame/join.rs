@@ -124,6 +124,7 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
         all: Sequences::default(),
         identities: IndexVec::new(),
         natures: None,
+        moments: Vec::new(),
     };
     let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
@@ -366,6 +367,7 @@ mod tests {
             all: Sequences::default(),
             identities: IndexVec::new(),
             natures: None,
+            moments: Vec::new(),
         };
         let program = SameProgram {
             base: "measure-the-old-one".to_owned(),

@@ -35,6 +35,8 @@ crate::ids::numbers! {
     pub struct ObjectId(crate::ids::Spare);
     /// Index into [`Flame::series`].
     pub struct SeriesId(pub u32);
+    /// Index into [`Flame::cells`].
+    pub struct CellId(pub u32);
 }
 
 /// What kind of code a function is: pictures show it by colour.
@@ -158,6 +160,19 @@ pub struct Cell {
     pub samples: u64,
 }
 
+/// When a part of a cell was: a row of the profile, most often one sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// In ns.
+    pub time: u64,
+    /// Index into [`Flame::cells`].
+    pub cell: CellId,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
 /// The tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flame {
@@ -171,6 +186,9 @@ pub struct Flame {
     pub series: IndexVec<SeriesId, Series>,
     /// In the order of nodes, then series.
     pub cells: Vec<Cell>,
+    /// In the order of series, times, then cells: what the cells are the sums of. Empty where nobody asked for it, or not all
+    /// samples have a time.
+    pub moments: Vec<Moment>,
     /// By node: whose it is and what runs there. Empty where nobody asked for it.
     pub natures: IndexVec<NodeId, Nature>,
     /// Who pays, the heaviest first; what belongs to no package last.

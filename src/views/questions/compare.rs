@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Made;
 use super::functions::{Called, Identity, called};
-use super::matching::{Pair, is_numbered, pairs, same_code};
+use super::matching::{Listed, Pair, SameCode, by_base_names, is_numbered, pairs, stem};
 pub use super::programs::SameProgram;
 use super::runs::{By, Part, Run, Weight, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
 use super::significance::{Outcome, Scatter, Tested, Weights, Yardstick, mean, of_totals, test};
 use super::stats::benjamini_hochberg;
+use crate::runtimes::tails::same_files;
 
 /// Standard deviation of total CPU that the prior expects.
 const TOTAL_NOISE: f64 = 0.10;
@@ -99,6 +100,8 @@ pub struct Row {
     pub is_matched: bool,
     /// Whether it may be another row, as more functions of its name were met than its object has.
     pub is_unclear: bool,
+    /// Whether it is several functions, which nothing tells apart: one may grow as another one shrinks.
+    pub is_several: bool,
     /// Whether the identity is that of the base, as the new side has no samples of the function.
     pub is_of_base: bool,
     /// A function that may be the same one by another name.
@@ -122,10 +125,12 @@ impl Row {
         self.means.1 - self.means.0
     }
 
-    /// Whether it has no partner though a number in its name may have shifted.
+    /// Whether it is several functions, or has no partner though it may be one of its name on the other side, or a number in its name
+    /// may have shifted.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        !self.is_matched && is_numbered(&self.identity.name.name)
+        let is_alone = !self.is_matched;
+        self.is_several || is_alone && (self.is_unclear || is_numbered(&self.identity.name.name))
     }
 }
 
@@ -406,9 +411,9 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
-    let mut pairs = pairs(olds, news);
+    let mut pairs = old_side.pairs(&new_side);
     reunite(&mut pairs, (olds, base), (news, new));
-    let unclear = unclear(&pairs, olds, news);
+    let unclear = Unclear::of(&pairs, [&old_side, &new_side], [base, new]);
     for &Pair {
         base: old,
         new: newer,
@@ -438,7 +443,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
             continue;
         };
-        let is_unclear = unclear.contains(&(identity.object.as_str(), identity.name.name.as_str()));
+        let is_unclear = unclear.has(&identity, usize::from(newer.is_some()));
         let knows = |runs: &[&Run]| !is_unclear && is_known(runs, &identity) == Some(true);
         let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
         let means = (mean_of(&in_base), mean_of(&in_new));
@@ -457,6 +462,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             sides,
             is_matched,
             is_unclear: is_unclear && !is_matched,
+            is_several: is_several(base, old) || is_several(new, newer),
             is_of_base: newer.is_none(),
             renamed: None,
             is_own,
@@ -492,6 +498,10 @@ struct Side<'r> {
     parts: Vec<Vec<Part>>,
     /// What functions are called in runs that call them otherwise, and which they are.
     others: Vec<(&'r Identity, usize)>,
+    /// Functions of the other side that its files have.
+    known: Vec<&'r Identity>,
+    /// Files that its runs have, with samples or without.
+    files: Vec<&'r str>,
 }
 
 impl<'r> Side<'r> {
@@ -526,36 +536,52 @@ impl<'r> Side<'r> {
             others: others.into_iter().map(|at| (all[at], place(at))).collect(),
             all: left,
             parts,
+            known: runs
+                .iter()
+                .flat_map(|run| run.known.iter().flatten())
+                .collect(),
+            files: runs
+                .iter()
+                .flat_map(|run| run.files.iter().map(String::as_str))
+                .collect(),
         }
+    }
+
+    fn listed(&self) -> Listed<'_, 'r> {
+        Listed {
+            functions: &self.all,
+            known: &self.known,
+            files: &self.files,
+        }
+    }
+
+    /// The pairs of a base and a new side.
+    fn pairs(&self, new: &Self) -> Vec<Pair> {
+        pairs(self.listed(), new.listed())
     }
 
     /// By identity: the first one that is the same function; and those that are not the first.
     fn same(all: &[&'r Identity], runs: &[&'r Run]) -> (Vec<usize>, Vec<usize>) {
         let mut first: Vec<usize> = (0..all.len()).collect();
         let mut others = Vec::new();
-        let mut known: Vec<usize> = Vec::new();
+        let mut known = SameCode::default();
         let mut is_known = vec![false; all.len()];
         for run in runs {
-            let own: Vec<usize> = run
+            let own = run
                 .functions
                 .keys()
-                .filter_map(|identity| all.binary_search(&identity).ok())
-                .collect();
-            if !known.is_empty() && own.iter().any(|at| !is_known[*at]) {
-                let of = |places: &[usize]| places.iter().map(|at| all[*at]).collect::<Vec<_>>();
-                for (at, same) in own.iter().zip(same_code(&of(&known), &of(&own))) {
-                    if let Some(same) = same.filter(|_| !is_known[*at]) {
-                        first[*at] = known[same];
-                        is_known[*at] = true;
-                        others.push(*at);
-                    }
-                }
+                .filter_map(|identity| all.binary_search(&identity).ok());
+            let own: Vec<(usize, &Identity)> = own.map(|at| (at, all[at])).collect();
+            if own.iter().all(|(at, _)| is_known[*at]) {
+                continue;
             }
-            for at in own {
-                if !is_known[at] {
-                    is_known[at] = true;
-                    known.push(at);
+            let same = known.add(&own);
+            for ((at, _), same) in own.into_iter().zip(same) {
+                if let Some(same) = same.filter(|_| !is_known[at]) {
+                    first[at] = first[same];
+                    others.push(at);
                 }
+                is_known[at] = true;
             }
         }
         (first, others)
@@ -567,7 +593,8 @@ impl<'r> Side<'r> {
     }
 }
 
-/// The functions that weigh something in one side and of which the samples of the other know nothing: of the new side, of the base.
+/// The functions that weigh something in one side and of which the samples of the other know nothing, or nothing but the base name
+/// of their file: of the new side, of the base.
 /// Their objects are called as on the other side.
 #[must_use]
 pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
@@ -580,14 +607,20 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
         parts.any(|part| part.count(by).period > 0)
     };
     let (mut of_new, mut of_base) = (Vec::new(), Vec::new());
-    for pair in pairs(&base.all, &new.all) {
-        match (pair.base, pair.new) {
-            (None, Some(only)) if weighs(&new, only) => {
-                let (only, program) = (new.all[only], program.as_ref());
-                of_new.push(program.map_or(only.clone(), |program| program.as_base(only.clone())));
-            }
-            (Some(only), None) if weighs(&base, only) => of_base.push(base.all[only].clone()),
-            _ => {}
+    let by_name = by_base_names(&base.all, &new.all);
+    for pair in base.pairs(&new) {
+        let is_sure = pair.base.is_some() && pair.new.is_some();
+        let at = pair.base.filter(|at| !is_sure || by_name.0.contains(at));
+        if let Some(at) = at.filter(|at| weighs(&base, *at)) {
+            of_base.push(base.all[at].clone());
+        }
+        let at = pair.new.filter(|at| !is_sure || by_name.1.contains(at));
+        if let Some(at) = at.filter(|at| weighs(&new, *at)) {
+            let (one, program) = (new.all[at].clone(), program.as_ref());
+            of_new.push(match program {
+                Some(program) => program.as_base(one),
+                None => one,
+            });
         }
     }
     (of_new, of_base)
@@ -603,7 +636,7 @@ pub fn names_in_new(base: &[Run], new: &[Run]) -> [BTreeMap<Identity, Identity>;
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
     let (base, new) = (Side::of(&base), Side::of(&new));
     let mut names: Vec<Option<Identity>> = vec![None; base.all.len()];
-    for pair in pairs(&base.all, &new.all) {
+    for pair in base.pairs(&new) {
         let Some(old) = pair.base else {
             continue;
         };
@@ -718,6 +751,10 @@ fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
     partners
 }
 
+fn is_several(runs: &[&Run], one: Option<&Identity>) -> bool {
+    one.is_some_and(|one| runs.iter().any(|run| run.several.contains(one)))
+}
+
 /// Whether files of some runs know a function; nothing if nobody has looked.
 fn is_known(runs: &[&Run], one: &Identity) -> Option<bool> {
     let mut looked = runs.iter().filter_map(|run| run.known.as_ref());
@@ -744,6 +781,14 @@ fn reunite(
     let mut united = Vec::new();
     for group in of_name.into_values() {
         let [one, other] = group[..] else { continue };
+        // What their lines did not join, their names do not.
+        let is_lined = |one: &Identity| {
+            let place = one.beside.place.as_deref();
+            is_numbered(&one.name.name) && place.is_some_and(|place| place.line > 0)
+        };
+        if pairs[one].base.is_some_and(|at| is_lined(olds[at])) {
+            continue;
+        }
         let of = |at: usize| (pairs[at].base, pairs[at].new);
         let ((Some(old), None), (None, Some(newer))) = (of(one), of(other)) else {
             continue;
@@ -763,28 +808,123 @@ fn reunite(
     pairs.retain(|_| !at.next().is_some_and(|at| gone.contains(&at)));
 }
 
-/// Objects and names of which there are more functions than each side's object has: some are one that is told otherwise there,
-/// as of a file that was renamed, or without debug information. That the other side's files know the name is no evidence for them.
-fn unclear<'i>(
-    pairs: &[Pair],
-    olds: &[&'i Identity],
-    news: &[&'i Identity],
-) -> BTreeSet<(&'i str, &'i str)> {
-    let mut count: BTreeMap<_, (u32, u32)> = BTreeMap::new();
-    for pair in pairs {
-        let sides = [pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])];
-        let of = |one: &Identity| Some(one.beside.place.as_ref()?.of).filter(|of| *of > 0);
-        let placed = sides.into_iter().flatten();
-        let placed: Vec<_> = placed.filter_map(|one| Some((one, of(one)?))).collect();
-        if let [(one, _), ..] = placed[..] {
-            let key = (one.object.as_str(), one.name.name.as_str());
-            let (met, most) = count.entry(key).or_default();
-            *met += 1;
-            *most = placed.iter().map(|(_, of)| *of).fold(*most, u32::max);
+/// Functions of which nothing tells whether they are others of their name on the other side.
+struct Unclear<'i> {
+    /// Object, name and file, and the place that the name tells.
+    all: BTreeSet<(&'i str, &'i str, &'i str, (u32, u32))>,
+    /// By file of the base: what it is called in the new side.
+    files: BTreeMap<&'i str, &'i str>,
+}
+
+impl<'i> Unclear<'i> {
+    fn of(pairs: &[Pair], sides: [&Side<'i>; 2], runs: [&[&Run]; 2]) -> Self {
+        let paths = sides.map(|side| {
+            let sources = side.all.iter().map(|of| of.name.file.as_str());
+            let paths: BTreeSet<&str> = sources.chain(side.files.iter().copied()).collect();
+            paths.into_iter().collect::<Vec<_>>()
+        });
+        let sides = sides.map(|side| side.all.as_slice());
+        let same = same_files(&paths[0], &paths[1]);
+        let files = paths[0].iter().zip(same);
+        let mut unclear = Self {
+            all: BTreeSet::new(),
+            files: files
+                .filter_map(|(path, same)| Some((*path, paths[1][same?.at])))
+                .collect(),
+        };
+        unclear.too_many(pairs, sides);
+        unclear.left(pairs, sides, runs);
+        unclear
+    }
+
+    /// By side: 0 is the base.
+    fn file<'p>(&self, path: &'p str, side: usize) -> &'p str
+    where
+        'i: 'p,
+    {
+        let known = self.files.get(path).filter(|_| side == 0);
+        known.copied().unwrap_or(path)
+    }
+
+    fn has(&self, one: &Identity, side: usize) -> bool {
+        let file = self.file(&one.name.file, side);
+        let place = (one.name.line, one.name.column);
+        self.all
+            .contains(&(one.object.as_str(), one.name.name.as_str(), file, place))
+    }
+
+    /// Native functions of which there are more than each side's object has: some are one that is told otherwise there, as of a
+    /// file that was renamed, or without debug information. That the other side's files know the name is no evidence for them.
+    fn too_many(&mut self, pairs: &[Pair], [olds, news]: [&[&'i Identity]; 2]) {
+        let mut count: BTreeMap<_, (u32, u32)> = BTreeMap::new();
+        for pair in pairs {
+            let sides = [pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])];
+            let of = |one: &Identity| Some(one.beside.place.as_ref()?.of).filter(|of| *of > 0);
+            let placed = sides.into_iter().flatten();
+            let placed: Vec<_> = placed.filter_map(|one| Some((one, of(one)?))).collect();
+            if let [(one, _), ..] = placed[..] {
+                let key = (one.object.as_str(), one.name.name.as_str(), "", (0, 0));
+                let (met, most) = count.entry(key).or_default();
+                *met += 1;
+                *most = placed.iter().map(|(_, of)| *of).fold(*most, u32::max);
+            }
+        }
+        let unclear = count.into_iter().filter(|(_, (met, most))| met > most);
+        self.all.extend(unclear.map(|(key, _)| key));
+    }
+
+    /// Functions of one name and file, or closures and lambdas, that are left on both sides: one may be another one's of the other
+    /// side, as the last function without a name in a file where the other side has one more. Not where each stands in the other
+    /// side's files at its place, and was but not sampled there.
+    fn left(
+        &mut self,
+        pairs: &[Pair],
+        [olds, news]: [&[&'i Identity]; 2],
+        [base, new]: [&[&Run]; 2],
+    ) {
+        #[derive(Default)]
+        struct Left<'i> {
+            /// By side.
+            of: [Vec<(&'i Identity, bool)>; 2],
+        }
+        let mut left: BTreeMap<(&str, String, &'i str), Left<'i>> = BTreeMap::new();
+        for pair in pairs {
+            let (side, one, others) = match (pair.base, pair.new) {
+                (Some(at), None) => (0, olds[at], new),
+                (None, Some(at)) => (1, news[at], base),
+                _ => continue,
+            };
+            let file = self.file(&one.name.file, side);
+            // A minifier's word says nothing.
+            let word = one.name.name.as_str();
+            let word = if one.beside.is_word { "" } else { word };
+            let of_file = || (one.name.line > 0).then(|| word.to_owned());
+            if let Some(name) = stem(&one.name.name).or_else(of_file) {
+                let left = left.entry((&one.object, name, file)).or_default();
+                let is_known = is_known(others, one) == Some(true);
+                left.of[side].push((one, is_known));
+            }
+        }
+        for ((object, _, file), left) in left {
+            let [olds, news] = &left.of;
+            if olds.is_empty() || news.is_empty() {
+                continue;
+            }
+            let place = |one: &Identity| (one.name.line, one.name.column);
+            let places = |of: &[(&Identity, bool)]| -> BTreeSet<_> {
+                of.iter().map(|(one, _)| place(one)).collect()
+            };
+            let others = [places(news), places(olds)];
+            for (of, others) in left.of.iter().zip(others) {
+                let of = of.iter();
+                let unclear =
+                    of.filter(|(one, is_known)| !is_known || others.contains(&place(one)));
+                self.all.extend(
+                    unclear.map(|(one, _)| (object, one.name.name.as_str(), file, place(one))),
+                );
+            }
         }
     }
-    let unclear = count.into_iter().filter(|(_, (met, most))| met > most);
-    unclear.map(|(key, _)| key).collect()
 }
 
 /// The same function, whatever line it is in.
@@ -1086,6 +1226,44 @@ mod tests {
             fresh.renamed.as_ref().map(|other| other.label.as_str()),
             Some("old")
         );
+    }
+
+    /// The last functions without a name in a file: none stands below, and the new side has one more.
+    #[test]
+    fn what_is_left_of_a_name_on_both_sides_is_doubtful() {
+        let of = |places: &[(&str, u32, u32)]| -> Vec<Run> {
+            let one = |(name, line, column): &(&str, u32, u32)| Identity {
+                object: "[jit]".to_owned(),
+                name: CleanName {
+                    name: (*name).to_owned(),
+                    file: "/a/x.js".to_owned(),
+                    line: *line,
+                    column: *column,
+                },
+                ..Identity::default()
+            };
+            let runs = side(0, 3, 1.0).into_iter().map(|mut run| {
+                let (_, part) = run.functions.pop_first().expect("a function");
+                run.functions = places.iter().map(|place| (one(place), part)).collect();
+                run
+            });
+            runs.collect()
+        };
+        let (spin, first) = (("spin", 1, 9), ("(anonymous)", 2, 84));
+        let (base, new) = (
+            of(&[spin, first]),
+            of(&[spin, first, ("(anonymous)", 2, 162)]),
+        );
+        let found = compare(&base, &new, Method::default());
+        let left = found.rows.iter().filter(|row| !row.is_matched);
+        let left: Vec<_> = left
+            .map(|row| (row.sides, row.is_unclear && row.is_doubtful()))
+            .collect();
+        assert!(left.iter().all(|(_, is_doubtful)| *is_doubtful), "{left:?}");
+        assert_eq!(left.len(), 3, "{left:?}");
+        // What the new side alone has is new.
+        let found = compare(&of(&[spin]), &new, Method::default());
+        assert!(found.rows.iter().all(|row| !row.is_unclear));
     }
 
     /// Four times the samples of a quarter of the weight each are no change.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::idle::Idle;
 use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
-use crate::profile::{EventId, EventSummary, Predictions, Profile, Sampling, ThreadId};
+use crate::profile::{EventId, EventSummary, Part, Predictions, Profile, Sampling, ThreadId};
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
 
@@ -59,6 +59,8 @@ pub struct Facts {
     pub wall_ns: Option<u64>,
     /// Time of the first sample.
     pub start_ns: Option<u64>,
+    /// The recordings that were added up, where these are several.
+    pub parts: Vec<Part>,
     /// The event that is counted.
     pub event: String,
     /// Whether its periods are nanoseconds of CPU.
@@ -120,6 +122,21 @@ impl Facts {
             *weight = weight.saturating_add(entry.period);
             threads.insert(entry.thread);
         }
+        let parts = &profile.recording.parts;
+        let parts = if parts.len() > 1 {
+            parts.clone()
+        } else {
+            Vec::new()
+        };
+        let (processes, count) = if parts.is_empty() {
+            (weights.len(), threads.len())
+        } else {
+            // Ids of two recordings have nothing in common.
+            let lives = threads.iter().flat_map(|id| &profile[*id].lives);
+            let lives: BTreeSet<_> = lives.collect();
+            let processes = lives.iter().map(|(recording, pid, _)| (recording, pid));
+            (processes.collect::<BTreeSet<_>>().len(), lives.len())
+        };
         let heaviest = weights
             .iter()
             .max_by_key(|(pid, weight)| (**weight, std::cmp::Reverse(**pid)));
@@ -140,8 +157,9 @@ impl Facts {
             script: header(profile, "cmdline").as_deref().and_then(script),
             program: program(profile, pid, &threads),
             pid,
-            processes: weights.len(),
-            threads: threads.len(),
+            processes,
+            threads: count,
+            parts,
             wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
@@ -197,13 +215,23 @@ impl Facts {
     pub fn process(&self) -> String {
         let more = match self.processes {
             0 | 1 => String::new(),
-            n => format!(" and {} more", n - 1),
+            n if self.parts.is_empty() => format!(" and {} more", n - 1),
+            n => format!(" and other processes, {n} in all"),
         };
         let script = match &self.script {
             Some(script) if self.processes < 2 && *script != self.program => format!(" {script}"),
             _ => String::new(),
         };
         let program = &self.program;
+        if !self.parts.is_empty() {
+            let hosts = self.parts.iter().map(|part| &part.host);
+            let hosts = hosts.collect::<BTreeSet<_>>().len();
+            let hosts = match hosts {
+                0 | 1 => String::new(),
+                hosts => format!(" on {hosts} hosts"),
+            };
+            return format!("{program}{script}{more}{hosts}");
+        }
         format!("{program}{script} (pid {}){more}", self.pid.cast_signed())
     }
 }

@@ -12,8 +12,8 @@ use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, Facet, Facets, Frame, FrameId, ObjectId, Profile, Sample, SampleFilter,
-    SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
+    CommId, Entry, EventId, Facet, Facets, FacetsId, Frame, FrameId, ObjectId, Profile, Sample,
+    SampleFilter, SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::query::{self, Query};
@@ -37,11 +37,15 @@ pub enum Tag {
     Package,
     /// What is done.
     Activity,
+    /// The recording, by the end of its path.
+    Recording,
+    /// The host that it was recorded on.
+    Host,
 }
 
 impl Tag {
     /// All tags by name.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("comm", Self::Comm),
         ("pid", Self::Pid),
         ("tid", Self::Tid),
@@ -50,6 +54,8 @@ impl Tag {
         ("kind", Self::Kind),
         ("package", Self::Package),
         ("activity", Self::Activity),
+        ("recording", Self::Recording),
+        ("host", Self::Host),
     ];
 }
 
@@ -105,6 +111,12 @@ impl Patterns {
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         self.texts.iter()
     }
+}
+
+/// Whether a text has a folder or an ending in it: `src/`, `x.c`, `x\\.rs$`.
+fn may_name_file(text: &str) -> bool {
+    let mut parts = text.split('.').skip(1);
+    text.contains('/') || parts.any(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
@@ -172,7 +184,20 @@ impl Filters {
         self.samples.needs()
             | (Needs::STACKS | Needs::INLINED).only_if(self.looks_at_stacks())
             | Facet::Cpu.needs().only_if(self.has_tag(Tag::Cpu))
+            | Facet::Recording
+                .needs()
+                .only_if(self.has_tag(Tag::Recording))
+            | Facet::Host.needs().only_if(self.has_tag(Tag::Host))
+            | Needs::THREADS.only_if(self.has_tag(Tag::Pid) || self.has_tag(Tag::Tid))
             | Needs::KINDS.only_if(self.looks_at_functions() || self.says_more())
+            | (Needs::KINDS | Needs::PLACES).only_if(self.may_name_files())
+    }
+
+    /// Whether a text may be meant for source files: of native code only debug information tells them, and that takes time.
+    fn may_name_files(&self) -> bool {
+        let sets = self.sets().into_iter().flatten();
+        sets.flat_map(Patterns::texts)
+            .any(|text| may_name_file(text))
     }
 
     /// Whether a function is told by more than its name.
@@ -324,6 +349,7 @@ struct Candidate {
     thread: ThreadId,
     cpu: i64,
     leaf: FrameId,
+    facets: FacetsId,
     stack: StackId,
 }
 
@@ -335,6 +361,7 @@ impl Candidate {
             thread: entry.thread,
             cpu: facets.cpu(entry.facets).into(),
             leaf: entry.leaf,
+            facets: entry.facets,
             stack: entry.stack,
         }
     }
@@ -346,6 +373,7 @@ impl Candidate {
             thread: sample.thread,
             cpu: sample.cpu.map_or(-1, i64::from),
             leaf: sample.leaf,
+            facets: sample.facets,
             stack: sample.stack,
         }
     }
@@ -447,7 +475,9 @@ impl FrameNames {
                 let recorded = symbol.recorded.as_ref();
                 let recorded = recorded.map_or("", |recorded| &recorded.name);
                 let is_recorded = !recorded.is_empty() && tried(&[recorded]);
-                tried(&[&symbol.name, &clean.name, &clean.file]) || is_recorded
+                let place = symbol.place.as_ref().map_or("", |place| &place.file);
+                let is_placed = !place.is_empty() && tried(&[place]);
+                tried(&[&symbol.name, &clean.name, &clean.file]) || is_recorded || is_placed
             })
             .collect();
         let objects = profile.objects.iter();
@@ -570,6 +600,10 @@ impl<'f> Tags<'f> {
 
     fn value(&self, profile: &Profile, entry: &Candidate, tag: Tag) -> String {
         let thread = &profile[entry.thread];
+        let words = |facet| {
+            let words = profile.facets.words(entry.facets, facet);
+            words.unwrap_or_default().to_owned()
+        };
         match tag {
             Tag::Comm => profile[entry.comm].clone(),
             Tag::Pid => thread.pid.cast_signed().to_string(),
@@ -584,6 +618,8 @@ impl<'f> Tags<'f> {
                 let activity = self.paid.activity(entry.stack, entry.leaf);
                 activity.unwrap_or_default().to_owned()
             }
+            Tag::Recording => words(Facet::Recording),
+            Tag::Host => words(Facet::Host),
             Tag::Kind => {
                 let frames = profile.stacks.get(entry.stack);
                 let frame = frames.first().copied().unwrap_or(entry.leaf);

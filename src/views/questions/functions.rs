@@ -99,6 +99,8 @@ pub struct Called {
     pub full: String,
     /// What stands for it in JSON.
     pub id: String,
+    /// What tells it from the others of its name.
+    pub apart: Option<String>,
 }
 
 /// Calls functions so that no two of an object have one name.
@@ -124,6 +126,7 @@ pub fn called(all: &[&Identity]) -> Vec<Called> {
                 label: label + apart,
                 full: identity.name.full() + apart,
                 id: id_of(identity, told.twin.as_deref(), told.apart.as_deref()),
+                apart: told.apart,
             }
         })
         .collect()
@@ -307,7 +310,8 @@ impl Functions {
 pub const JIT: &str = "[jit]";
 
 /// Whether a file's name is that of a dump, of which a part has no name.
-fn is_dump(name: &str) -> bool {
+#[must_use]
+pub fn is_dump(name: &str) -> bool {
     numbers_of_dump(name.as_bytes()).is_some()
 }
 
@@ -757,7 +761,10 @@ impl<'p> Apart<'p> {
         } = self.mark(mark);
         let mut text = parameters.unwrap_or_default().to_owned();
         if let (Some(place), Some(ends)) = (place, ends) {
-            text.push_str(&place.text(ends[&Some(place)]));
+            let others = ends.keys().flatten();
+            let mut on_line = others.filter(|of| (&of.file, of.line) == (&place.file, place.line));
+            let is_crowded = on_line.nth(1).is_some();
+            text.push_str(&place.text(ends[&Some(place)], is_crowded));
         }
         if let Some(file) = file {
             text.push_str(" in ");

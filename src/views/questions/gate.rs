@@ -399,6 +399,11 @@ impl Judge<'_> {
                 lines.push(fail(text, Some(growth(ratio))));
                 continue;
             }
+            if row.is_several && is_large {
+                let text = format!("{short}: several functions, which nothing tells apart");
+                lines.push(line(Grade::Undecided, name.clone(), text, None, limit));
+                continue;
+            }
             let plain = row.in_seconds.filter(|plain| {
                 row.seconds_q <= 2.0 * ONE_SIDED && growth(*plain) > limit && is_large
             });

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::bytes::Regex;
 
 use super::functions::{Identity, JIT};
+use super::matching::file_of_object;
 use crate::runtimes::names::{ANONYMOUS, clean_object};
 use crate::runtimes::tails::same_files;
 use crate::runtimes::{CleanName, Producer};
@@ -20,6 +21,8 @@ type Told = ((String, u32, u32), Option<String>);
 
 /// Functions that are looked for.
 pub struct Missing {
+    /// The sources of all code of dumps, and all objects that were mapped.
+    files: BTreeSet<String>,
     wanted: BTreeMap<Group, Vec<Identity>>,
     objects: BTreeSet<String>,
     /// A word of each name that stands in it however it is written.
@@ -29,7 +32,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Looks for functions; nothing if there are none to look for.
+    /// Looks for functions, and for all files; nothing if there are no functions to look for.
     #[must_use]
     pub fn new(functions: impl IntoIterator<Item = Identity>) -> Option<Self> {
         let mut wanted: BTreeMap<Group, Vec<Identity>> = BTreeMap::new();
@@ -45,15 +48,26 @@ impl Missing {
             words: Regex::new(&words.join("|")).ok()?,
             objects,
             told: BTreeMap::new(),
+            files: BTreeSet::new(),
             wanted,
         })
         .filter(|missing| !missing.wanted.is_empty())
     }
 
-    /// Whether some lie in a file.
-    #[must_use]
-    pub fn are_in_file(&self, path: &str) -> bool {
-        self.objects.contains(clean_object(path))
+    /// Whether some lie in a file that was mapped.
+    pub fn are_in_file(&mut self, path: &str) -> bool {
+        let object = clean_object(path);
+        self.files.insert(file_of_object(path, object));
+        self.objects.contains(object)
+    }
+
+    /// A dump or a perf map has code of this name.
+    pub fn in_source(&mut self, producer: Producer, name: &[u8]) {
+        let name = String::from_utf8_lossy(name);
+        let file = CleanName::of(&name, Some(producer)).file;
+        if !file.is_empty() && !self.files.contains(&file) {
+            self.files.insert(file);
+        }
     }
 
     /// Whether a name, as a file has it, may be one of them.
@@ -88,6 +102,12 @@ impl Missing {
                 .entry((place, parameters.map(str::to_owned)))
                 .or_default() += 1;
         }
+    }
+
+    /// The files.
+    #[must_use]
+    pub const fn files(&self) -> &BTreeSet<String> {
+        &self.files
     }
 
     /// Those that were told of: in the same place of the same file, or in another if there is but one of the name on both sides.
@@ -180,6 +200,18 @@ mod tests {
         missing.in_file("/x/libprog.so", "a::gone", None);
         assert_eq!(names(&missing.known()), ["a::parse"]);
         assert!(Missing::new([]).is_none());
+    }
+
+    /// Libraries have the whole version, as the functions of comparisons have it: a bump is no other file beside the same one.
+    #[test]
+    fn mapped_files_are_named_as_those_of_functions() {
+        let mut missing = Missing::new([identity("prog", "f", 0)]).expect("some");
+        for path in ["/a/libhot.so.1.2.3", "/a/prog", "[vdso]"] {
+            missing.are_in_file(path);
+        }
+        let files = missing.files().iter().filter(|path| !path.is_empty());
+        let files: Vec<&String> = files.collect();
+        assert_eq!(files, ["/a/libhot.so.1.2.3", "/a/prog"]);
     }
 
     #[test]

@@ -6,11 +6,15 @@
 //!   one of this name in another folder, another line of definition, another address of a symbol of this name in the object.
 //! * Between recordings files are told first, objects' and sources' alike ([`same_files`]): by the end of their path that tells them
 //!   from others of their name. Addresses never count, nor does the beginning of a path.
-//! * In a pair of files, functions are told by name and parameters. Those whose name the file has once first; then several of one
-//!   name: at their old lines where nothing around them moved, else in the order of the source where both sides have equally many,
-//!   else by how far the function near them has moved; then functions without a name, by their column and by how far the function
+//! * In a pair of files, functions are told by name and parameters. Those whose name the file has once first, if they moved no
+//!   further than what is above and below; then several of one name: at their old lines where nothing around them moved, as far as
+//!   both neighbours where these moved alike, else in the order of the source where both sides have equally many and that agrees
+//!   with their neighbours, else by how far the function near them has moved; then functions without a name, by their column and by how far the function
 //!   above them has moved.
 //! * A function of native code that is the only one of its name on both sides, and in its files, is the same wherever it is defined.
+//! * Closures, lambdas and function literals have numbers in the order of the source. Where their lines are known they are told as
+//!   functions without a name are, and by their numbers only where no line says that these have changed. Where no line is known
+//!   both sides must have the same numbers.
 //! * Closures of one function of Rust are told by the compiler's hash, where debug information does not tell their lines and both
 //!   sides have equally many.
 //! * Functions of one name that only their order in the object tells apart are the same in one build of it, and in no other.
@@ -19,12 +23,13 @@
 //! Nothing goes by what a function does. Lines alone do not tell: forty lines more at the top of a file may put a function where
 //! another one of its name was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::functions::Identity;
+use super::functions::{Identity, folder};
 use crate::build_id::BuildId;
+use crate::profile::Mark;
 use crate::runtimes::names::ANONYMOUS;
 use crate::runtimes::tails::{SameFile, same_files};
 
@@ -37,10 +42,23 @@ pub struct Pair {
     pub new: Option<usize>,
 }
 
-/// Pairs the functions of two sides. Each has every identity once.
+/// What is known of a side.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Listed<'s, 'i> {
+    /// Its functions, each once.
+    pub functions: &'s [&'i Identity],
+    /// Functions of the other side that its files have, though no sample hit them.
+    pub known: &'s [&'i Identity],
+    /// Paths of files that it has, with samples or without.
+    pub files: &'s [&'i str],
+}
+
+/// Pairs the functions of two sides.
 #[must_use]
-pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
-    let (olds, news) = spots(base, new);
+pub fn pairs(base: Listed<'_, '_>, new: Listed<'_, '_>) -> Vec<Pair> {
+    let stems = stems([base, new]);
+    let (olds, news) = spots([base, new], &stems);
+    let (base, new) = (base.functions, new.functions);
     let mut matcher = Matcher {
         base: &olds,
         new: &news,
@@ -51,16 +69,155 @@ pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
     matcher.alone();
     matcher.several();
     matcher.anonymous();
+    matcher.numbered();
     matcher.only();
     matcher.pairs()
 }
 
-/// By function of a run: the one of another run of the same code, of which files may lie elsewhere.
+/// Functions of both sides of which nothing but the base name tells that their file is one of the other side.
 #[must_use]
-pub fn same_code(known: &[&Identity], run: &[&Identity]) -> Vec<Option<usize>> {
-    let (known, run) = spots(known, run);
-    let numbers: FxHashMap<&Spot<'_>, usize> = known.iter().zip(0..).collect();
-    run.iter().map(|spot| numbers.get(spot).copied()).collect()
+pub fn by_base_names(base: &[&Identity], new: &[&Identity]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let paths: [fn(&Identity) -> String; 2] = [|of| source(of).to_owned(), binary];
+    let found = paths.map(|path| {
+        let paths = [base, new].map(|side| side.iter().map(|of| path(of)).collect::<Vec<_>>());
+        let texts = paths.each_ref();
+        let texts = texts.map(|side| side.iter().map(String::as_str).collect());
+        let numbers = Numbers::of(texts);
+        let is_by_name = |path: &&String| numbers.get(0, path, true) != numbers.get(0, path, false);
+        let olds: BTreeSet<FileNumber> = paths[0]
+            .iter()
+            .filter(is_by_name)
+            .map(|path| numbers.get(0, path, false))
+            .collect();
+        [0, 1].map(|side| {
+            let all = paths[side].iter().enumerate();
+            let all = all.filter(|(_, path)| olds.contains(&numbers.get(side, path, false)));
+            all.map(|(at, _)| at).collect::<Vec<_>>()
+        })
+    });
+    let of = |side: usize| {
+        found
+            .iter()
+            .flat_map(|of| of[side].iter().copied())
+            .collect()
+    };
+    (of(0), of(1))
+}
+
+/// The functions that runs of one code have, of which files may lie elsewhere in each.
+#[derive(Debug, Default)]
+pub struct SameCode<'i> {
+    binaries: Files,
+    sources: Files,
+    known: FxHashMap<Spot<'i>, usize>,
+}
+
+impl<'i> SameCode<'i> {
+    /// Adds a run: numbers of its functions with the functions. By function: the number of the same one in an earlier run.
+    pub fn add(&mut self, run: &[(usize, &'i Identity)]) -> Vec<Option<usize>> {
+        let binaries: Vec<String> = run.iter().map(|(_, of)| binary(of)).collect();
+        self.binaries.add(binaries.iter().map(String::as_str));
+        self.sources.add(run.iter().map(|(_, of)| source(of)));
+        // Of one build numbers tell.
+        let spots = run.iter().zip(&binaries).map(|((_, identity), binary)| {
+            let object = self.binaries.get(binary, false);
+            let source = |is_sure| self.sources.get(source(identity), is_sure);
+            Spot::of(identity, None, object, source)
+        });
+        let spots: Vec<Spot<'i>> = spots.collect();
+        let found = spots.iter().map(|spot| self.known.get(spot).copied());
+        let found: Vec<Option<usize>> = found.collect();
+        for (spot, (number, _)) in spots.into_iter().zip(run) {
+            self.known.entry(spot).or_insert(*number);
+        }
+        found
+    }
+}
+
+/// The numbers of a file; 0 is none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Numbered {
+    /// Where all that is known is told.
+    sure: FileNumber,
+    /// Where base names suffice.
+    by_name: FileNumber,
+}
+
+impl Numbered {
+    const fn own(number: FileNumber) -> Self {
+        Self {
+            sure: number,
+            by_name: number,
+        }
+    }
+
+    /// `is_sure` asks for more than a base name.
+    const fn get(self, is_sure: bool) -> FileNumber {
+        if is_sure { self.sure } else { self.by_name }
+    }
+}
+
+/// Files of several runs.
+#[derive(Debug, Default)]
+struct Files {
+    /// The path of each in the first run that has it.
+    first: Vec<String>,
+    /// By path: its place in `first`, and its numbers.
+    known: FxHashMap<String, (usize, Numbered)>,
+}
+
+impl Files {
+    /// Adds those of a run. They are compared with the first of each alone: the second one's folder would be another file of its name.
+    fn add<'p>(&mut self, paths: impl Iterator<Item = &'p str>) {
+        let paths: BTreeSet<&str> = paths.filter(|path| !path.is_empty()).collect();
+        let as_first = |path: &'p str| match self.known.get(path) {
+            Some((at, _)) => self.first[*at].as_str(),
+            None => path,
+        };
+        let run: BTreeSet<&str> = paths.iter().map(|path| as_first(path)).collect();
+        let run: Vec<&str> = run.into_iter().collect();
+        let first: Vec<&str> = self.first.iter().map(String::as_str).collect();
+        let mut same = same_files(&run, &first);
+        // Below a folder of which a file is at its old place no other has moved.
+        let stays = run.iter().filter(|path| self.known.contains_key(**path));
+        let stays: BTreeSet<&str> = stays.map(|path| folder(path)).collect();
+        let is_below = |path: &str| {
+            let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
+            above.any(|above| stays.contains(above))
+        };
+        for (path, same) in run.iter().zip(&mut same) {
+            let is_other = |of: &SameFile| of.by_name && is_below(path) && is_below(first[of.at]);
+            *same = same.filter(|same| !is_other(same));
+        }
+        let new = run.into_iter().zip(same);
+        let new: Vec<(String, Option<SameFile>)> = new
+            .filter(|(path, _)| !self.known.contains_key(*path))
+            .map(|(path, same)| (path.to_owned(), same))
+            .collect();
+        for (path, same) in new {
+            // 0 is no file.
+            let own = self.known.len() + 1;
+            let (at, numbers) = match same {
+                Some(same) => {
+                    let mut numbers = self.known[&self.first[same.at]].1;
+                    if same.by_name {
+                        numbers.sure = own;
+                    }
+                    (same.at, numbers)
+                }
+                None => {
+                    self.first.push(path.clone());
+                    (self.first.len() - 1, Numbered::own(own))
+                }
+            };
+            self.known.insert(path, (at, numbers));
+        }
+    }
+
+    fn get(&self, path: &str, is_sure: bool) -> FileNumber {
+        let known = self.known.get(path);
+        known.map_or(0, |(_, numbers)| numbers.get(is_sure))
+    }
 }
 
 /// What functions are told by. Files have one number on both sides if they are the same.
@@ -70,6 +227,8 @@ struct Spot<'i> {
     line: u32,
     /// Or which it is of those of its name, or what a compiler tells it by.
     column: u32,
+    /// What debug information tells it by from others on its line.
+    mark: Mark,
     /// How many these are.
     of: u32,
     /// The build in which its order counts.
@@ -82,6 +241,10 @@ struct Spot<'i> {
     is_shared: bool,
     /// Whether its name says nothing of which function it is.
     is_word: bool,
+    /// Whether nothing tells which one of the other side it is.
+    is_open: bool,
+    /// The number in its name, where that alone tells it from others of the function around it; else empty.
+    number: &'i str,
 }
 
 /// What functions of one name in a file have in common.
@@ -103,7 +266,50 @@ impl<'i> Group<'i> {
     }
 }
 
-impl Spot<'_> {
+impl<'i> Spot<'i> {
+    /// `object` and `source` are numbers of its files; the latter is asked whether more than a base name must say it.
+    fn of(
+        identity: &'i Identity,
+        stem: Option<&'i Stem>,
+        object: FileNumber,
+        source: impl Fn(bool) -> FileNumber,
+    ) -> Self {
+        let Identity { name, beside, .. } = identity;
+        let place = beside.place.as_deref();
+        let is_native = name.line == 0 && name.file.is_empty();
+        let place = place.filter(|_| is_native);
+        // Where the symbol table has two of one source file's name, that name says nothing.
+        let is_sure = place.is_some_and(|place| place.of > 1 && place.like != 1);
+        Self {
+            group: Group {
+                object: (&identity.object, object),
+                name: stem.map_or(&name.name, |stem| &stem.name),
+                parameters: beside.parameters.as_deref(),
+                file: source(is_sure),
+            },
+            line: place.map_or(name.line, |place| place.line),
+            column: place.map_or(name.column, |place| place.nth.max(place.hash)),
+            mark: place.map_or(Mark::Nothing, |place| place.mark),
+            // A hash tells closures by their order in the function: of another number of them it tells nothing.
+            of: place
+                .filter(|place| place.nth > 0 || place.hash > 0)
+                .map_or(0, |place| place.of),
+            build: beside.build,
+            is_native,
+            namesakes: place.map_or(0, |place| place.of),
+            is_shared: place.is_some_and(|place| place.of > 1),
+            is_word: beside.is_word || stem.is_some(),
+            is_open: false,
+            number: stem.map_or("", |stem| &stem.number),
+        }
+    }
+
+    /// Whether nothing says that it is another one of its name on its line. One closure more above gives it another number, and moves
+    /// it.
+    fn may_be_on_line(&self, new: &Self) -> bool {
+        self.line != new.line || !self.mark.differs(new.mark)
+    }
+
     fn is_anonymous(&self) -> bool {
         self.is_word || self.group.name == ANONYMOUS
     }
@@ -119,63 +325,196 @@ fn source(identity: &Identity) -> &str {
 
 /// An object's file, by the name that it has in tables.
 fn binary(identity: &Identity) -> String {
-    // Tables have but the first number of a library's version, and two versions may be in one process.
-    if identity.object.contains(".so.") && identity.beside.path.contains(".so.") {
-        return identity.beside.path.clone();
-    }
-    let folder = identity.beside.path.rsplit_once('/');
-    folder.map_or_else(String::new, |(folder, _)| {
-        format!("{folder}/{}", identity.object)
-    })
+    file_of_object(&identity.beside.path, &identity.object)
 }
 
-/// The spots of both sides.
-fn spots<'i>(base: &[&'i Identity], new: &[&'i Identity]) -> (Vec<Spot<'i>>, Vec<Spot<'i>>) {
-    let sides = [base, new];
-    let sources = Numbers::of(sides.map(|side| side.iter().map(|of| source(of)).collect()));
+/// The same of an object that tables call so; empty where it is no file.
+pub(super) fn file_of_object(path: &str, object: &str) -> String {
+    // Tables have but the first number of a library's version, and two versions may be in one process.
+    if object.contains(".so.") && path.contains(".so.") {
+        return path.to_owned();
+    }
+    let folder = path.rsplit_once('/');
+    folder.map_or_else(String::new, |(folder, _)| format!("{folder}/{object}"))
+}
+
+/// The spots of both sides, which have these files besides.
+fn spots<'i>(
+    sides: [Listed<'_, 'i>; 2],
+    stems: &'i [Vec<Known>; 2],
+) -> (Vec<Spot<'i>>, Vec<Spot<'i>>) {
+    let more = |side: usize| sides[side].files.iter().copied();
+    let sides = sides.map(|side| side.functions);
+    let paths = |side: usize| sides[side].iter().map(|of| source(of)).chain(more(side));
+    let sources = Numbers::of([0, 1].map(|side| paths(side).collect()));
     let binaries = sides.map(|side| side.iter().map(|of| binary(of)).collect::<Vec<_>>());
-    let objects = binaries
-        .each_ref()
-        .map(|side| side.iter().map(String::as_str).collect());
-    let objects = Numbers::of(objects);
+    let paths = |side: usize| binaries[side].iter().map(String::as_str).chain(more(side));
+    let objects = Numbers::of([0, 1].map(|side| paths(side).collect()));
     let spot = |side: usize, at: usize| {
         let identity = sides[side][at];
-        let Identity {
-            object,
-            name,
-            beside,
-        } = identity;
-        let place = beside.place.as_deref();
-        let is_native = name.line == 0 && name.file.is_empty();
-        let place = place.filter(|_| is_native);
-        // Where the symbol table has two of one source file's name, that name says nothing.
-        let is_sure = place.is_some_and(|place| place.of > 1 && place.like != 1);
-        Spot {
-            group: Group {
-                object: (object, objects.get(side, &binaries[side][at], false)),
-                name: &name.name,
-                parameters: beside.parameters.as_deref(),
-                file: sources.get(side, source(identity), is_sure),
+        let object = objects.get(side, &binaries[side][at], false);
+        let source = |is_sure| sources.get(side, source(identity), is_sure);
+        match &stems[side][at] {
+            Known::Lines(stem) => Spot::of(identity, Some(stem), object, source),
+            of => Spot {
+                is_open: *of == Known::Nothing,
+                ..Spot::of(identity, None, object, source)
             },
-            line: place.map_or(name.line, |place| place.line),
-            column: place.map_or(name.column, |place| place.nth.max(place.hash)),
-            // A hash tells closures by their order in the function: of another number of them it tells nothing.
-            of: place
-                .filter(|place| place.nth > 0 || place.hash > 0)
-                .map_or(0, |place| place.of),
-            build: beside.build,
-            is_native,
-            namesakes: place.map_or(0, |place| place.of),
-            is_shared: place.is_some_and(|place| place.of > 1),
-            is_word: beside.is_word,
         }
     };
-    let of = |side: usize| (0..sides[side].len()).map(|at| spot(side, at)).collect();
+    let of = |side: usize| {
+        let all = (0..sides[side].len()).map(|at| spot(side, at));
+        let mut all: Vec<Spot<'i>> = all.collect();
+        in_order_of_marks(&mut all);
+        all
+    };
     (of(0), of(1))
 }
 
-/// Numbers of files, by side and path: one where all that is known is told, one where base names suffice.
-struct Numbers<'p>([FxHashMap<&'p str, (FileNumber, FileNumber)>; 2]);
+/// Of native functions of one name on one line the column is which it is of them.
+fn in_order_of_marks(spots: &mut [Spot<'_>]) {
+    let mut lines: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (at, spot) in spots.iter().enumerate() {
+        if spot.mark != Mark::Nothing {
+            lines.entry((spot.group, spot.line)).or_default().push(at);
+        }
+    }
+    for mut all in lines.into_values().filter(|all| all.len() > 1) {
+        all.sort_unstable_by_key(|at| spots[*at].mark);
+        for (nth, at) in (0..).zip(all) {
+            spots[at].column = nth;
+        }
+    }
+}
+
+/// A name without the numbers that compilers give to closures, in the order of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Stem {
+    name: String,
+    number: String,
+}
+
+impl Stem {
+    /// What a number stands behind: of closures of Rust, lambdas of C++ by GCC and by clang, function literals of Go, Erlang and C#.
+    const MARKS: [&'static str; 8] = [
+        "{closure#",
+        "}#",
+        ")#",
+        "::$_",
+        ".func",
+        ".gowrap",
+        "-fun-",
+        ">b__",
+    ];
+    /// Before the sign `$`, behind which numbers of Java, Kotlin and Scala stand.
+    const OF_JAVA: [&'static str; 4] = ["lambda$", "$anonfun$", "access$", "$lambda$"];
+
+    /// `None` where a name has none.
+    fn of(text: &str) -> Option<Self> {
+        let (mut name, mut number) = (String::new(), String::new());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            // Function literals of Go inside others: `main.func1.2`.
+            let is_inner = name.ends_with(['.', '_']) && !number.is_empty();
+            let is_javas =
+                || name.ends_with('$') && Self::OF_JAVA.iter().any(|mark| name.contains(mark));
+            let is_number =
+                is_inner || Self::MARKS.iter().any(|mark| name.ends_with(mark)) || is_javas();
+            let step = if digits > 0 {
+                digits
+            } else {
+                rest.chars().next().map_or(1, char::len_utf8)
+            };
+            let (step, behind) = rest.split_at(step);
+            if digits > 0 && is_number {
+                number.push_str(step);
+                number.push('.');
+            } else {
+                name.push_str(step);
+            }
+            rest = behind;
+        }
+        (!number.is_empty()).then_some(Self { name, number })
+    }
+}
+
+/// What tells a function from others of its stem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Known {
+    /// Its name.
+    Name,
+    /// Its line: the number in its name is none of those of this stem.
+    Lines(Stem),
+    /// Nothing: no line is known, and not all have the same number on both sides. One more gives all below it other numbers.
+    Nothing,
+}
+
+/// By side: whether lines tell functions better than the numbers in their names. All of a stem have a line then, and none has that
+/// of another one.
+fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
+    let sides = listed.map(|side| side.functions);
+    let line = |of: &Identity| {
+        let place = of.beside.place.as_deref().filter(|place| place.line > 0)?;
+        Some((place.file.clone(), place.line))
+    };
+    let stem = |of: &&Identity| {
+        let is_native = of.name.line == 0 && of.name.file.is_empty();
+        Stem::of(&of.name.name).filter(|_| is_native)
+    };
+    let stems = sides.map(|side| side.iter().map(stem).collect::<Vec<_>>());
+    /// The functions of a stem in an object.
+    #[derive(Default)]
+    struct Kin {
+        /// By side.
+        numbers: [BTreeSet<String>; 2],
+        has_line: bool,
+        /// Some have no line, or that of another one.
+        is_unsure: bool,
+    }
+    let mut kin: FxHashMap<(String, String), Kin> = FxHashMap::default();
+    for (number, (side, stems)) in sides.iter().zip(&stems).enumerate() {
+        let mut known: FxHashSet<(&str, &str, String, u32)> = FxHashSet::default();
+        for (of, stem) in side.iter().zip(stems) {
+            let Some(stem) = stem else { continue };
+            let all = kin.entry((of.object.clone(), stem.name.clone()));
+            let all = all.or_default();
+            all.numbers[number].insert(stem.number.clone());
+            let line = line(of);
+            all.has_line |= line.is_some();
+            all.is_unsure |= !line
+                .is_some_and(|(file, line)| known.insert((&of.object, &stem.name, file, line)));
+        }
+        for of in listed[number].known {
+            if let Some(stem) = stem(of) {
+                let all = kin.entry((of.object.clone(), stem.name)).or_default();
+                all.numbers[number].insert(stem.number);
+                all.has_line |= line(of).is_some();
+            }
+        }
+    }
+    let known = |of: &Identity, stem: Option<Stem>| {
+        let Some(stem) = stem else {
+            return Known::Name;
+        };
+        let kin = &kin[&(of.object.clone(), stem.name.clone())];
+        let [base, new] = &kin.numbers;
+        let are_other = base != new && !base.is_empty() && !new.is_empty();
+        match (kin.is_unsure, are_other && !kin.has_line) {
+            (false, _) => Known::Lines(stem),
+            (true, true) => Known::Nothing,
+            (true, false) => Known::Name,
+        }
+    };
+    let [base, new] = stems;
+    [(sides[0], base), (sides[1], new)].map(|(side, stems)| {
+        let all = side.iter().zip(stems);
+        all.map(|(of, stem)| known(of, stem)).collect()
+    })
+}
+
+/// Numbers of files, by side and path.
+struct Numbers<'p>([FxHashMap<&'p str, Numbered>; 2]);
 
 impl<'p> Numbers<'p> {
     fn of(sides: [Vec<&'p str>; 2]) -> Self {
@@ -186,27 +525,24 @@ impl<'p> Numbers<'p> {
             paths
         });
         let same = same_files(&base, &new);
-        let of_new = new
-            .iter()
-            .copied()
-            .zip((1..).map(|number| (number, number)));
+        let of_new = new.iter().copied().zip((1..).map(Numbered::own));
         let alone = new.len() + 1..;
         let of_base = base.iter().zip(same).zip(alone);
         let of_base = of_base.map(|((path, same), alone)| {
             let sure = same.filter(|same| !same.by_name);
             let number = |same: SameFile| same.at + 1;
-            (
-                *path,
-                (sure.map_or(alone, number), same.map_or(alone, number)),
-            )
+            let numbers = Numbered {
+                sure: sure.map_or(alone, number),
+                by_name: same.map_or(alone, number),
+            };
+            (*path, numbers)
         });
         Self([of_base.collect(), of_new.collect()])
     }
 
-    /// `is_sure` asks for more than a base name.
     fn get(&self, side: usize, path: &str, is_sure: bool) -> FileNumber {
-        let (sure, by_name) = self.0[side].get(path).copied().unwrap_or_default();
-        if is_sure { sure } else { by_name }
+        let numbers = self.0[side].get(path);
+        numbers.map_or(0, |numbers| numbers.get(is_sure))
     }
 }
 
@@ -225,7 +561,7 @@ impl<'i> Matcher<'i> {
 
     /// Functions of which no line is known are the same by their names.
     fn without_lines(&mut self) {
-        let lineless = |(_, spot): &(usize, &Spot<'i>)| spot.line == 0;
+        let lineless = |(_, spot): &(usize, &Spot<'i>)| spot.line == 0 && !spot.is_open;
         let key = |spot: &Spot<'i>| (spot.group, spot.column, spot.of, spot.build);
         let new = self.new.iter().enumerate().filter(lineless);
         let known: FxHashMap<_, usize> = new.map(|(at, spot)| (key(spot), at)).collect();
@@ -247,7 +583,10 @@ impl<'i> Matcher<'i> {
             };
             let groups = |spots: &[Spot<'i>]| {
                 let mut groups: FxHashMap<Group<'i>, Vec<usize>> = FxHashMap::default();
-                for (at, spot) in spots.iter().enumerate().filter(|(_, spot)| spot.is_native) {
+                let native = |(_, spot): &(usize, &Spot<'i>)| {
+                    spot.is_native && spot.number.is_empty() && !spot.is_open
+                };
+                for (at, spot) in spots.iter().enumerate().filter(native) {
                     groups.entry(key(spot.group)).or_default().push(at);
                 }
                 groups
@@ -272,14 +611,36 @@ impl<'i> Matcher<'i> {
         }
     }
 
-    /// Named functions of which both sides have one in a file.
+    /// Named functions of which both sides have one in a file, but for those that would have moved otherwise than what is above and
+    /// below: only what was sampled is seen, and that may be another function of the name on each side.
     fn alone(&mut self) {
         let new = grouped(self.new);
+        let mut files: BTreeMap<FileOf<'i>, Vec<(usize, usize)>> = BTreeMap::new();
         for (group, olds) in grouped(self.base) {
             if let ([old], Some([new])) = (&olds[..], new.get(&group).map(Vec::as_slice)) {
-                self.pair(*old, *new);
+                files.entry(group.place()).or_default().push((*old, *new));
             }
         }
+        for mut pairs in files.into_values() {
+            pairs.sort_unstable_by_key(|(old, _)| (self.base[*old].line, self.base[*old].column));
+            let shifts: Vec<i32> = pairs.iter().map(|pair| self.shift(*pair)).collect();
+            for (at, (old, new)) in pairs.into_iter().enumerate() {
+                let above = at.checked_sub(1).map(|above| shifts[above]);
+                let around = above.zip(shifts.get(at + 1).copied());
+                // Of native code it is known how many of the name there are.
+                let is_only = self.base[old].namesakes == 1 && self.new[new].namesakes == 1;
+                let is_there = is_only || is_between(shifts[at], around);
+                if is_there && self.base[old].may_be_on_line(&self.new[new]) {
+                    self.pair(old, new);
+                }
+            }
+        }
+    }
+
+    /// How many lines lie between a function of the base and one of the new side; 0 if that is no number.
+    fn shift(&self, (old, new): (usize, usize)) -> i32 {
+        let shift = i64::from(self.new[new].line) - i64::from(self.base[old].line);
+        i32::try_from(shift).unwrap_or(0)
     }
 
     /// Named functions that have others of their name in the file.
@@ -298,13 +659,25 @@ impl<'i> Matcher<'i> {
             if of(self.base, &olds) != of(self.new, &news) {
                 continue;
             }
+            let shifts = shifts.get(&file).unwrap_or(&none);
             if moved.get(&file) == Some(&false) {
                 self.shifted(&mut olds, &mut news, &none);
             }
+            // Between functions that moved alike, if they did so too.
+            self.at_shift(&mut olds, &mut news, |line| {
+                let (above, below) = around(shifts, line)?;
+                (above == below).then_some(above)
+            });
             if olds.len() != news.len() {
-                self.shifted(&mut olds, &mut news, shifts.get(&file).unwrap_or(&none));
+                self.shifted(&mut olds, &mut news, shifts);
             }
-            if olds.len() == news.len() {
+            // In order, if none would have moved otherwise than what is around it.
+            let is_in_place = |(old, new): (&usize, &usize)| {
+                let (spot, other) = (&self.base[*old], &self.new[*new]);
+                let around = around(shifts, spot.line);
+                is_between(self.shift((*old, *new)), around) && spot.may_be_on_line(other)
+            };
+            if olds.len() == news.len() && olds.iter().zip(&news).all(is_in_place) {
                 for (old, new) in olds.iter().zip(&news) {
                     self.pair(*old, *new);
                 }
@@ -373,10 +746,62 @@ impl<'i> Matcher<'i> {
             // One function alone is at any distance: what is next to it tells.
             let near = above.or(below);
             let common = self.common_shift(&olds, &news);
-            let common =
-                common.filter(|shift| olds.len() > 1 || near.is_none_or(|of| of == *shift));
+            let one = |spots: &[Spot<'i>], all: &[usize]| all.first().map(|at| spots[*at].number);
+            let is_told = |shift: &i32| match near {
+                _ if olds.len() > 1 => true,
+                Some(near) => near == *shift,
+                None => one(self.base, &olds) == one(self.new, &news),
+            };
+            let common = common.filter(is_told);
             let around = above.filter(|_| above == below);
             self.at_shift(&mut olds, &mut news, |_| common.or(around));
+        }
+    }
+
+    /// Functions that have but a number, and are near no function whose way is known: by their numbers, where nothing says that
+    /// those of the function around them have changed. That does another number at a line that has moved as what is above it, or
+    /// below.
+    fn numbered(&mut self) {
+        let shifts = self.shifts();
+        let none = BTreeMap::new();
+        let mut groups: BTreeMap<Group<'i>, [Vec<usize>; 2]> = BTreeMap::new();
+        for (side, spots) in [self.base, self.new].into_iter().enumerate() {
+            let numbered = spots.iter().enumerate();
+            for (at, spot) in numbered.filter(|(_, spot)| !spot.number.is_empty()) {
+                groups.entry(spot.group).or_default()[side].push(at);
+            }
+        }
+        for (group, [olds, news]) in groups {
+            let shifts = shifts.get(&group.place()).unwrap_or(&none);
+            let is_other = |old: &usize| {
+                let spot = &self.base[*old];
+                if let Some(new) = self.of_base[*old] {
+                    return self.new[new].number != spot.number;
+                }
+                let around = [
+                    shifts.range(..=spot.line).next_back(),
+                    shifts.range(spot.line..).next(),
+                ];
+                let around = around.iter().flatten();
+                let mut lines =
+                    around.filter_map(|(_, shift)| spot.line.checked_add_signed(**shift));
+                lines.any(|line| {
+                    let mut there = news.iter().filter(|new| self.new[**new].line == line);
+                    there.any(|new| self.new[*new].number != spot.number)
+                })
+            };
+            if olds.iter().any(is_other) {
+                continue;
+            }
+            for old in olds {
+                let is_it = |new: &&usize| {
+                    self.of_new[**new].is_none() && self.new[**new].number == self.base[old].number
+                };
+                let new = news.iter().find(is_it);
+                if let Some(new) = new.filter(|_| self.of_base[old].is_none()) {
+                    self.pair(old, *new);
+                }
+            }
         }
     }
 
@@ -409,7 +834,14 @@ impl<'i> Matcher<'i> {
             let line = shift(spot.line).and_then(|shift| spot.line.checked_add_signed(shift));
             let is_there = |new: &usize| {
                 let new = &self.new[*new];
-                Some(new.line) == line && new.column == spot.column
+                // By its mark if it did not move, else by the order on the line.
+                let are_marked = spot.mark != Mark::Nothing && new.mark != Mark::Nothing;
+                let is_same = if are_marked && new.line == spot.line {
+                    new.mark == spot.mark
+                } else {
+                    new.column == spot.column
+                };
+                Some(new.line) == line && is_same
             };
             let Some(at) = news.iter().position(is_there) else {
                 return true;
@@ -427,11 +859,8 @@ impl<'i> Matcher<'i> {
             else {
                 continue;
             };
-            let shift = i64::from(self.new[new].line) - i64::from(spot.line);
-            shifts
-                .entry(spot.group.place())
-                .or_default()
-                .insert(spot.line, i32::try_from(shift).unwrap_or(0));
+            let of_file: &mut BTreeMap<_, _> = shifts.entry(spot.group.place()).or_default();
+            of_file.insert(spot.line, self.shift((at, new)));
         }
         shifts
     }
@@ -454,6 +883,18 @@ impl<'i> Matcher<'i> {
     }
 }
 
+/// How far the nearest functions above a line and below have moved, if there are both.
+fn around(shifts: &BTreeMap<u32, i32>, line: u32) -> Option<(i32, i32)> {
+    let (_, above) = shifts.range(..line).next_back()?;
+    let (_, below) = shifts.range(line.checked_add(1)?..).next()?;
+    Some((*above, *below))
+}
+
+/// Whether a function that moved so many lines may be between two that moved as far as is told.
+fn is_between(shift: i32, around: Option<(i32, i32)>) -> bool {
+    around.is_none_or(|(above, below)| (above.min(below)..=above.max(below)).contains(&shift))
+}
+
 /// An object and a source file in it.
 type FileOf<'i> = (&'i str, FileNumber, FileNumber);
 
@@ -471,11 +912,16 @@ fn grouped<'i>(spots: &[Spot<'i>]) -> BTreeMap<Group<'i>, Vec<usize>> {
     groups
 }
 
+/// A name without the numbers of closures in it; `None` where it has none.
+#[must_use]
+pub fn stem(name: &str) -> Option<String> {
+    Stem::of(name).map(|stem| stem.name)
+}
+
 /// Whether a name has a number that an edit elsewhere may change: without a partner it may be the same function.
 #[must_use]
 pub fn is_numbered(name: &str) -> bool {
-    let marks = ["{closure#", "}#", ")#", "function["];
-    marks.iter().any(|mark| name.contains(mark))
+    Stem::of(name).is_some() || name.contains("function[")
 }
 
 #[cfg(test)]
@@ -483,6 +929,8 @@ mod tests {
     use super::super::functions::Beside;
     use super::*;
     use crate::runtimes::CleanName;
+    use crate::runtimes::names::clean_object;
+    use crate::symbolize::Place;
 
     fn identity(text: &str) -> Identity {
         let mut parts = text.split(' ');
@@ -501,6 +949,13 @@ mod tests {
         }
     }
 
+    fn listed<'s, 'i>(functions: &'s [&'i Identity]) -> Listed<'s, 'i> {
+        Listed {
+            functions,
+            ..Listed::default()
+        }
+    }
+
     fn matched(base: &[&str], new: &[&str]) -> Vec<(String, String)> {
         let sides = [base, new].map(|side| side.iter().map(|t| identity(t)).collect::<Vec<_>>());
         let text = |side: usize, at: Option<usize>| {
@@ -508,12 +963,145 @@ mod tests {
         };
         let [base, new] = &sides;
         let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
-        let pairs = pairs(&base, &new);
+        let pairs = pairs(listed(&base), listed(&new));
         pairs
             .iter()
             .map(|p| (text(0, p.base), text(1, p.new)))
             .filter(|(a, b)| a != b)
             .collect()
+    }
+
+    /// Of functions that have not been hit nothing is seen: one of a name on each side may be two.
+    #[test]
+    fn functions_move_as_what_is_around_them() {
+        let around = |lines: [u32; 3]| {
+            let [above, run, below] = lines;
+            [
+                format!("above /a/x.js {above} 1"),
+                format!("run /a/x.js {run} 1"),
+                format!("below /a/x.js {below} 1"),
+            ]
+        };
+        let of = |base: [u32; 3], new: [u32; 3]| {
+            let sides = [around(base), around(new)];
+            let [base, new] = sides
+                .each_ref()
+                .map(|side| side.each_ref().map(String::as_str));
+            let left = matched(&base, &new).into_iter();
+            left.filter(|(old, new)| old == "-" || new == "-").count()
+        };
+        // Lines more below, above, and within what is above.
+        assert_eq!(of([2, 7, 12], [2, 7, 15]), 0);
+        assert_eq!(of([2, 7, 12], [5, 10, 15]), 0);
+        assert_eq!(of([2, 7, 12], [2, 10, 15]), 0);
+        // Another one of three classes.
+        assert_eq!(of([2, 4, 12], [2, 7, 12]), 2);
+        assert_eq!(of([2, 4, 12], [3, 8, 13]), 2);
+        // The first two of three were hit, then the last two, below one line more.
+        let base = [
+            "spin /a/x.js 2 1",
+            "run /a/x.js 4 1",
+            "run /a/x.js 7 1",
+            "last /a/x.js 12 1",
+        ];
+        let new = [
+            "spin /a/x.js 3 1",
+            "run /a/x.js 8 1",
+            "run /a/x.js 11 1",
+            "last /a/x.js 13 1",
+        ];
+        let found = matched(&base, &new);
+        let one = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert!(
+            found.contains(&one("run /a/x.js:7:1", "run /a/x.js:8:1")),
+            "{found:?}"
+        );
+        assert!(found.contains(&one("run /a/x.js:4:1", "-")), "{found:?}");
+        assert!(found.contains(&one("-", "run /a/x.js:11:1")), "{found:?}");
+    }
+
+    /// Both sides have both files, and one of them was hit in each.
+    #[test]
+    fn files_without_samples_tell_files_apart() {
+        let (base, new) = (
+            identity("handle /a/x/index.js 1 1"),
+            identity("handle /a/y/index.js 1 1"),
+        );
+        let files = ["/a/x/index.js", "/a/y/index.js"];
+        let count = |files: &[&str]| {
+            let side = |functions| Listed {
+                functions,
+                known: &[],
+                files,
+            };
+            pairs(side(&[&base]), side(&[&new])).len()
+        };
+        assert_eq!((count(&[]), count(&files)), (1, 2));
+        assert_eq!(by_base_names(&[&base], &[&new]), ([0].into(), [0].into()));
+        assert_eq!(by_base_names(&[&base], &[&base]), (none_of(), none_of()));
+    }
+
+    /// The names that both sides' objects have are those that a recording's mappings are listed by.
+    #[test]
+    fn a_library_of_another_version_is_the_same() {
+        let paths = ["/a/libhot.so.1.2.3", "/b/libhot.so.1.3.0"];
+        let one = |path: &str| Identity {
+            object: clean_object(path).to_owned(),
+            beside: Beside {
+                path: path.to_owned(),
+                ..Beside::default()
+            },
+            ..identity("hot")
+        };
+        let sides = paths.map(one);
+        let files = paths.map(|path| file_of_object(path, clean_object(path)));
+        let side = |at: usize| [&sides[at]];
+        let (base, new) = (side(0), side(1));
+        let files = files.each_ref().map(|file| [file.as_str()]);
+        let of = |functions, at: usize| Listed {
+            functions,
+            known: &[],
+            files: &files[at],
+        };
+        assert_eq!(pairs(of(&base, 0), of(&new, 1)).len(), 1);
+    }
+
+    fn none_of() -> BTreeSet<usize> {
+        BTreeSet::new()
+    }
+
+    /// A program in a folder of each run, and a function in the second run that the first has not.
+    #[test]
+    fn runs_of_one_build_may_lie_anywhere() {
+        let of = |run: &str, name: &str| Identity {
+            object: "prog".to_owned(),
+            beside: Beside {
+                path: format!("/runs/{run}/prog"),
+                ..Beside::default()
+            },
+            ..identity(name)
+        };
+        let runs = [
+            vec![of("1", "f")],
+            vec![of("2", "f"), of("2", "g")],
+            vec![of("3", "f"), of("3", "g")],
+        ];
+        let mut code = SameCode::default();
+        let mut number = 0..;
+        let found = runs.iter().map(|run| {
+            let run: Vec<(usize, &Identity)> = number.by_ref().zip(run).collect();
+            code.add(&run)
+        });
+        let found: Vec<_> = found.collect();
+        assert_eq!(
+            found,
+            [vec![None], vec![Some(0), None], vec![Some(0), Some(2)],]
+        );
+        // Two files of one name in one run are two.
+        let both = [of("4/a", "f"), of("4/b", "f")];
+        let both: Vec<(usize, &Identity)> = (9..).zip(&both).collect();
+        let found = code.add(&both);
+        assert!(found.iter().flatten().count() < 2, "{found:?}");
     }
 
     #[test]
@@ -612,12 +1200,103 @@ mod tests {
             identity("f x.js 8 1"),
             word("b x.js 12 1"),
         ];
-        let found = pairs(&base.each_ref(), &new.each_ref());
+        let found = pairs(listed(&base.each_ref()), listed(&new.each_ref()));
         let of_base: Vec<_> = found
             .iter()
             .filter_map(|pair| Some((pair.base?, pair.new)))
             .collect();
         assert_eq!(of_base, [(0, None), (1, Some(1)), (2, Some(2))]);
+    }
+
+    /// `main.func1` and others of `main` by their lines in one file of native code, `main` itself in line 5 and another function
+    /// far below, as far moved as is said.
+    fn literals(names: [&[(&str, u32)]; 2], moved: [u32; 2]) -> Vec<(String, String)> {
+        let native = |name: &str, line: u32| Identity {
+            object: "prog".to_owned(),
+            name: CleanName {
+                name: name.to_owned(),
+                ..CleanName::default()
+            },
+            beside: Beside {
+                place: Some(Box::new(Place {
+                    file: "/w/main.go".to_owned(),
+                    line,
+                    ..Place::default()
+                })),
+                ..Beside::default()
+            },
+        };
+        let mut sides = names.map(|side| {
+            let functions = side.iter().map(|(name, line)| native(name, *line));
+            functions.collect::<Vec<_>>()
+        });
+        for (side, [above, below]) in sides.iter_mut().zip([[0, 0], moved]) {
+            side.extend([native("main", 5 + above), native("end", 90 + below)]);
+        }
+        let [base, new] = &sides;
+        let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
+        let name = |of: Option<&&Identity>| of.map_or("-".to_owned(), |of| of.name.name.clone());
+        let pairs = pairs(listed(&base), listed(&new)).into_iter().map(|pair| {
+            let new = pair.new.and_then(|at| new.get(at));
+            (name(pair.base.and_then(|at| base.get(at))), name(new))
+        });
+        let is_literal = |pair: &(String, String)| format!("{pair:?}").contains("func");
+        pairs.filter(is_literal).collect()
+    }
+
+    #[test]
+    fn numbers_of_closures_are_not_their_names() {
+        let texts = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            pairs.collect::<Vec<_>>()
+        };
+        let base: &[(&str, u32)] = &[("main.func1", 10), ("main.func2", 20)];
+        // Nothing has changed, or all are five lines lower.
+        let same = [("main.func1", "main.func1"), ("main.func2", "main.func2")];
+        assert_eq!(literals([base, base], [0, 0]), texts(&same));
+        let lower: &[(&str, u32)] = &[("main.func1", 15), ("main.func2", 25)];
+        assert_eq!(literals([base, lower], [5, 5]), texts(&same));
+        // Lines of each have changed, and their number has not.
+        let apart: &[(&str, u32)] = &[("main.func1", 12), ("main.func2", 25)];
+        assert_eq!(literals([base, apart], [0, 5]), texts(&same));
+        // One more above both, in a line that was empty: it has no samples, or has some.
+        let renumbered = [("main.func1", "main.func2"), ("main.func2", "main.func3")];
+        let silent: &[(&str, u32)] = &[("main.func2", 10), ("main.func3", 20)];
+        assert_eq!(literals([base, silent], [0, 0]), texts(&renumbered));
+        let loud: &[(&str, u32)] = &[("main.func1", 7), ("main.func2", 10), ("main.func3", 20)];
+        let all = [&renumbered[..], &[("-", "main.func1")]].concat();
+        assert_eq!(literals([base, loud], [0, 0]), texts(&all));
+        // One more, and all lines have changed: nothing tells.
+        let unsure: &[(&str, u32)] = &[("main.func1", 10), ("main.func2", 13), ("main.func3", 25)];
+        let found = literals([base, unsure], [0, 5]);
+        assert!(!found.contains(&texts(&same)[1]), "{found:?}");
+        // Of one line numbers tell them.
+        let one_line: &[(&str, u32)] = &[("main.func1", 10), ("main.func2", 10)];
+        assert_eq!(literals([one_line, one_line], [0, 0]), texts(&same));
+    }
+
+    #[test]
+    fn numbers_stand_behind_marks() {
+        for (name, expected) in [
+            ("main.main.func12.3", Some("main.main.func.")),
+            ("a::{closure#1}", Some("a::{closure#}")),
+            (
+                "f(int)::{lambda(int)#2}::operator()",
+                Some("f(int)::{lambda(int)#}::operator()"),
+            ),
+            ("main::$_0::operator()", Some("main::$_::operator()")),
+            ("L.lambda$main$0", Some("L.lambda$main$")),
+            ("'-spin/1-fun-2-'/3", Some("'-spin/1-fun--'/3")),
+            ("Program.<Main>b__0_1(int)", Some("Program.<Main>b___(int)")),
+            ("a$1", None),
+            ("main.func", None),
+            ("f1.cold.2", None),
+            ("f#1", None),
+        ] {
+            assert_eq!(stem(name).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

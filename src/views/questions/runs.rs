@@ -13,9 +13,9 @@ use super::scripts::Scripts;
 use super::summary::labels;
 use super::tally::{Count, Tally};
 use crate::ids::Idx;
-use crate::profile::Profile;
+use crate::profile::{ObjectId, Profile, SymbolId};
 use crate::runtimes::query::{Fit, Query};
-use crate::runtimes::{CleanName, Ecosystem};
+use crate::runtimes::{CleanName, Ecosystem, Producer};
 
 /// One function in one recording.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -145,12 +145,16 @@ pub struct Run {
     pub functions: BTreeMap<Identity, Part>,
     /// Functions that have no sample here, only in the other side's runs, but that its files know; if somebody has looked there.
     pub known: Option<BTreeSet<Identity>>,
+    /// The sources of all code that it made at run time and the objects that it mapped, if somebody has looked there.
+    pub files: BTreeSet<String>,
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
     /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
     pub groups: Vec<(Weight, bool)>,
     /// Self by kind and by object, for budgets.
     pub shares: BTreeMap<String, Weight>,
+    /// Functions that are several of one name, which nothing tells apart.
+    pub several: BTreeSet<Identity>,
     /// What ran.
     pub programs: Programs,
     /// How it was told what is own.
@@ -192,6 +196,8 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         shares: run.shares.clone(),
         programs: run.programs.clone(),
         scripts: run.scripts.clone(),
+        files: run.files.clone(),
+        several: run.several.iter().map(named).collect(),
         ..*run
     }
 }
@@ -217,6 +223,7 @@ pub fn reduce(
     };
     if by.is_of_functions() {
         run.scripts = Scripts::of(profile);
+        run.several = several(profile, functions);
     }
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
@@ -250,6 +257,28 @@ pub fn reduce(
         run.functions = paid(profile, functions, tally, by);
     }
     run
+}
+
+/// CPython writes code once for each function, with its name and file alone: two lambdas of one function are one name, in one process
+/// two pieces of code.
+fn several(profile: &Profile, functions: &Functions) -> BTreeSet<Identity> {
+    let mut first: FxHashMap<(FunctionId, Option<ObjectId>), Option<SymbolId>> =
+        FxHashMap::default();
+    let mut several: BTreeSet<Identity> = BTreeSet::new();
+    for (id, frame) in profile.frames.iter_enumerated() {
+        let producer = frame.symbol.and_then(|symbol| profile[symbol].producer);
+        if producer != Some(Producer::CPython) {
+            continue;
+        }
+        let function = functions.of_frame(id);
+        let known = first
+            .entry((function, frame.object))
+            .or_insert(frame.symbol);
+        if *known != frame.symbol {
+            several.insert(functions.identity(profile, function));
+        }
+    }
+    several
 }
 
 /// Packages, or activities, as if they were functions: each sample belongs to one.

@@ -108,6 +108,7 @@ impl ProfileBuilder {
             end: None,
             comms: Vec::new(),
             cgroups: Vec::new(),
+            lives: Vec::new(),
         });
         ThreadId(id)
     }

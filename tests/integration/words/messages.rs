@@ -16,7 +16,6 @@ README.md
 nonsense
 summary --focsu x
 summary --nonsense
-summary samples/node samples/wasm
 summary --by foo
 summary --by
 summary --format xml
@@ -32,7 +31,7 @@ summary --event nosuch samples/node
 summary --edges=1
 summary -i a b
 summary nosuch.data
-summary samples
+summary src
 summary README.md
 summary --jitdump nosuch samples/node
 summary --symfs README.md samples/node
@@ -84,7 +83,7 @@ gate samples/node samples/node --max-growth x
 gate samples/node samples/node --max-share kind:foo=3%
 export samples/node
 export samples/node -o x.foo
-export samples/node samples/wasm -o x.pb.gz
+export samples/node samples/wasm -o x.json.gz
 export samples/node -o x.pb.gz --labels foo
 bundle -o - -
 jitdump
@@ -197,5 +196,5 @@ fn wrong_calls_are_answered_in_one_voice() {
 fn no_arguments_are_answered_by_the_overview() {
     let output = pjit().output().expect("the binary can be run");
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("Begin with these three:"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Begin with these two:"));
 }

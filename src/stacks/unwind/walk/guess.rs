@@ -242,10 +242,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         at: &Located<'w, 'a>,
         caller: &Located<'w, 'a>,
     ) -> bool {
-        let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
+        let Some(Avma(callee)) = callee::<A>(caller) else {
             return true;
         };
-        let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
         let start = at.lookup.wrapping_sub(u64::from(candidate.reach.0));
         // What a program's start calls may go on in the C library by any number of jumps.
         if callee == start || self.cursor.fp == Some(0) && is_start(&caller.place) {
@@ -344,6 +343,13 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
         }
         CodeLocation::Anonymous | CodeLocation::Nothing => None,
     }
+}
+
+/// What the call in front of a return address calls, where the instruction tells it.
+pub(super) fn callee<A: Architecture>(caller: &Located<'_, '_>) -> Option<Avma> {
+    let distance = bytes_before::<A>(caller).and_then(A::call_target)?;
+    let behind = caller.lookup.wrapping_add(1);
+    Some(Avma(behind.wrapping_add_signed(distance)))
 }
 
 /// Whether a place lies in code that is returned to without having called.

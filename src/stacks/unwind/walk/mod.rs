@@ -31,6 +31,15 @@ use crate::dso::DsoId;
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
 
+/// Registers of which none is asked for.
+const fn no_registers<A: Architecture>() -> Registers<'static> {
+    Registers {
+        abi: A::ABI,
+        mask: 0,
+        values: &[],
+    }
+}
+
 /// One thread's unwinder for one architecture.
 pub(super) struct Walker<'a, A: Architecture> {
     memo: Memo,
@@ -209,6 +218,9 @@ impl<'a, A: Architecture> Walker<'a, A> {
         match rule.kind {
             Kind::SignalFrame => return FramePointer::Callers,
             Kind::Frame if rule.cfa_register == A::SP => {}
+            Kind::None if matches!(place, CodeLocation::File { .. }) => {
+                return FramePointer::Unknown;
+            }
             _ => return FramePointer::Own,
         }
         // What was saved below the stack pointer was restored. Go's frame information does not tell of frame pointers, which
@@ -229,16 +241,29 @@ impl<'a, A: Architecture> Walker<'a, A> {
 
     /// See [`super::Unwinder::is_behind_call`].
     pub(super) fn is_behind_call<S: CodeSpace<'a>>(&mut self, at: Avma, code: &S) -> bool {
-        // None is asked for.
-        let regs = Registers {
-            abi: A::ABI,
-            mask: 0,
-            values: &[],
-        };
-        let mut frames = self.without_stack(regs, None, code);
+        let mut frames = self.without_stack(no_registers::<A>(), None, code);
         let target = frames.target(at.0, false);
         !matches!(target.place, CodeLocation::Nothing)
             && frames.call_check(&target) != CallCheck::NoCall
+    }
+
+    /// See [`super::Unwinder::is_described_call`].
+    pub(super) fn is_described_call<S: CodeSpace<'a>>(&mut self, behind: Avma, code: &S) -> bool {
+        let mut frames = self.without_stack(no_registers::<A>(), None, code);
+        let caller = frames.target(behind.0, false);
+        let Some(callee) = guess::callee::<A>(&caller) else {
+            return false;
+        };
+        let place = code.locate(callee);
+        let CodeLocation::File {
+            offset,
+            binary: Some(image),
+            ..
+        } = place
+        else {
+            return false;
+        };
+        !A::is_stub(image.bytes_from(offset, 16)) && self.rules.stated(&place).kind == Kind::Frame
     }
 
     pub(super) fn walk<S: CodeSpace<'a>>(

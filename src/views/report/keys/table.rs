@@ -170,21 +170,24 @@ static PID: Descriptor = part(
     Order::Sample(|samples, entry, _| samples.thread(entry).tid.into()),
     Width::Longest(0, cells::task_room),
     cells::task,
-);
+)
+.needs(Needs::THREADS);
 static TID: Descriptor = part(
     "tid",
     "    Tid:Command",
     Order::Sample(|samples, entry, _| samples.thread(entry).tid.into()),
     Width::Longest(0, cells::task_room),
     cells::task,
-);
+)
+.needs(Needs::THREADS);
 static TGID: Descriptor = part(
     "tgid",
     "   Tgid:Command",
     Order::Sample(|samples, entry, _| samples.thread(entry).pid.into()),
     Width::Longest(0, cells::task_room),
     cells::process,
-);
+)
+.needs(Needs::THREADS);
 static COMM: Descriptor = part(
     "comm",
     "Command",

@@ -37,10 +37,11 @@ impl fmt::Display for KeyError {
 impl std::error::Error for KeyError {}
 
 /// Words of keys that divide samples into rows, in perf's order, because the first that fits a prefix wins. Words that are no
-/// key's name are perf's alone; the last five are pjit's own.
+/// key's name are perf's alone; the last seven are pjit's own.
 const PARTS: &str = "pid comm comm_nodigit dso symbol parent cpu socket srcline srcfile local_weight weight transaction trace \
     symbol_size dso_size cgroup cgroup_id ipc_null time code_page_size local_ins_lat ins_lat local_p_stage_cyc p_stage_cyc addr \
-    tid tgid simd symoff callchain_branch_predicted parallelism state kind own package activity";
+    tid tgid simd symoff callchain_branch_predicted parallelism state kind own package activity \
+    recording host";
 
 /// Words of counters, which perf searches after the others.
 const COUNTERS: &str = "overhead latency overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children \

@@ -1,0 +1,269 @@
+//! When: what the time panel of the page knows.
+//!
+//! In: the moments of the tree, and what a recording says about when. Out: a JSON object of phases, spells and gaps, and columns of
+//! all moments as bytes, which are behind the JSON in the same stream. Sums of cells follow from these, and are not written twice. All
+//! times are milliseconds since the recording's first sample, as `--time +A,+B` takes them.
+
+use std::fmt::Write;
+
+use crate::flame::{Flame, Moment, SeriesId, shown};
+use crate::ids::{Idx, IndexVec, index_vec};
+use crate::output::columns::{list, text};
+use crate::profile::ThreadId;
+use crate::questions::functions::FunctionId;
+use crate::questions::over_time::{OverTime, Spell};
+
+/// What is known of the time.
+#[derive(Clone, Copy, Debug)]
+pub struct When<'w> {
+    /// Phases, spells and gaps.
+    pub over: &'w OverTime,
+    /// By function of the recording: its name.
+    pub labels: &'w [String],
+}
+
+/// Nanoseconds of a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+/// Steps into which the time is divided, at most.
+const STEPS: u64 = 16_384;
+/// The same where there are many samples, each of which costs bytes.
+const FEW_STEPS: u64 = 4096;
+/// So many are many.
+const MANY: usize = 300_000;
+/// Findings of spells that the page has a button for.
+const SPELLS: usize = 6;
+/// Spells of each, and gaps of each thread: there are not more pixels.
+const PLACES: usize = 1000;
+
+/// The columns of all moments.
+pub(super) struct Columns {
+    /// Milliseconds of a step.
+    step: u64,
+    /// Recordings begin here.
+    begin: u64,
+    /// From the first step to the one behind the last.
+    range: (u64, u64),
+    /// Number of rows.
+    rows: usize,
+    series: Vec<OfSeries>,
+    /// By what all periods can be divided.
+    pub(super) unit: u64,
+    /// Behind the JSON.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// How the rows of a series are written.
+#[derive(Clone, Copy, Default)]
+struct OfSeries {
+    rows: usize,
+    /// What each sample weighs, if all weigh the same; else each row says it.
+    each: Option<u64>,
+    /// Each row is one sample; else each says how many.
+    are_ones: bool,
+}
+
+/// A row: its step, its cell among those of its series, its weight and number of samples.
+type Row = (u64, u64, u64, u64);
+
+impl Columns {
+    /// Of a tree with moments.
+    pub(super) fn of(flame: &Flame, begin: u64) -> Self {
+        let times = || flame.moments.iter().map(|moment| moment.time);
+        let since = |time: u64| time.saturating_sub(begin);
+        let first = since(times().min().unwrap_or(begin));
+        let last = since(times().max().unwrap_or(begin));
+        let parts = match flame.moments.len() {
+            ..=MANY => STEPS,
+            _ => FEW_STEPS,
+        };
+        let step = (last - first).div_ceil(MILLISECOND).div_ceil(parts).max(1);
+        let step_of = |time: u64| since(time) / MILLISECOND / step;
+        let mut columns = Self {
+            step,
+            begin,
+            range: (step_of(begin + first), step_of(begin + last) + 1),
+            rows: flame.moments.len(),
+            series: vec![OfSeries::default(); flame.series.len()],
+            unit: flame.moments.iter().fold(0, unit_of).max(1),
+            bytes: Vec::with_capacity(flame.moments.len() * 4),
+        };
+        let mut count: IndexVec<SeriesId, u64> = index_vec![0; flame.series.len()];
+        let numbers = flame.cells.iter().map(|cell| {
+            let next = &mut count[cell.series];
+            *next += 1;
+            *next - 1
+        });
+        let numbers: Vec<u64> = numbers.collect();
+        let series_of = |moment: &Moment| flame.cells[moment.cell.index()].series;
+        let unit = columns.unit;
+        for moments in flame.moments.chunk_by(|a, b| series_of(a) == series_of(b)) {
+            let row = |moment: &Moment| {
+                let cell = numbers[moment.cell.index()];
+                (
+                    step_of(moment.time),
+                    cell,
+                    moment.period / unit,
+                    moment.samples,
+                )
+            };
+            let mut rows: Vec<Row> = moments.iter().map(row).collect();
+            rows.sort_unstable();
+            let series = series_of(&moments[0]);
+            columns.push(series, count[series], &rows);
+        }
+        columns
+    }
+
+    /// Writes the rows of a series that has so many cells.
+    fn push(&mut self, series: SeriesId, cells: u64, rows: &[Row]) {
+        let each = rows.first().map(|row| row.2 / row.3.max(1));
+        let each = each.filter(|each| {
+            rows.iter()
+                .all(|row| Some(row.2) == each.checked_mul(row.3))
+        });
+        let of = OfSeries {
+            rows: rows.len(),
+            each,
+            are_ones: rows.iter().all(|row| row.3 == 1),
+        };
+        self.series[series.index()] = of;
+        let mut last = self.range.0;
+        for (step, ..) in rows {
+            leb128(step - last, &mut self.bytes);
+            last = *step;
+        }
+        // The order of stacks is nearly random, so that differences would take more. Bytes of the same place stand together, as
+        // many as the number of cells needs: the high ones can be packed.
+        let mut place = 1_u64;
+        while place < cells {
+            let byte = |row: &Row| (row.1 / place) as u8;
+            self.bytes.extend(rows.iter().map(byte));
+            place = place.saturating_mul(256);
+        }
+        if of.each.is_none() {
+            rows.iter().for_each(|row| leb128(row.2, &mut self.bytes));
+        }
+        if !of.are_ones {
+            rows.iter().for_each(|row| leb128(row.3, &mut self.bytes));
+        }
+    }
+
+    /// The object, with times of phases, spells and gaps outwards to steps.
+    pub(super) fn push_json(
+        &self,
+        when: &When<'_>,
+        threads: &[Option<ThreadId>],
+        json: &mut String,
+    ) {
+        let (from, to) = (self.range.0 * self.step, self.range.1 * self.step);
+        let (rows, step) = (self.rows, self.step);
+        let _ = write!(
+            json,
+            ",\"time\":{{\"step\":{step},\"from\":{from},\"to\":{to},\"rows\":{rows},\"cpu\":{},\"series\":",
+            when.over.is_cpu
+        );
+        list(json, &self.series, |of, json| {
+            let (rows, are_ones) = (of.rows, u8::from(of.are_ones));
+            let _ = match of.each {
+                Some(each) => write!(json, "[{rows},{each},{are_ones}]"),
+                None => write!(json, "[{rows},-1,{are_ones}]"),
+            };
+        });
+        let name = |function: FunctionId| {
+            let label = when.labels.get(function.index());
+            label.map_or_else(String::new, |label| shown(label).into_owned())
+        };
+        json.push_str(",\"phases\":");
+        list(json, &when.over.phases, |phase, json| {
+            let (from, to) = self.outwards((phase.from, phase.to));
+            let _ = write!(json, "[{from},{to},");
+            let function = phase.functions.first().map(|(function, _)| *function);
+            text(&function.map_or_else(String::new, name), json);
+            json.push(']');
+        });
+        let number = |thread: ThreadId| threads.binary_search(&Some(thread)).ok();
+        let spells = when.over.spells.iter();
+        let spells = spells.filter_map(|spell| Some((number(spell.thread)?, spell)));
+        json.push_str(",\"spells\":");
+        list(json, spells.take(SPELLS), |(thread, spell), json| {
+            json.push('[');
+            text(&words(&name(spell.function), spell), json);
+            let longest = self.outwards(spell.at[spell.longest]);
+            let _ = write!(json, ",{thread},[{},{}],", longest.0, longest.1);
+            self.push_places(&spell.at, json);
+            json.push(']');
+        });
+        let gaps = when.over.gaps.iter();
+        let gaps = gaps.filter_map(|gaps| Some((number(gaps.thread)?, gaps)));
+        json.push_str(",\"gaps\":");
+        list(json, gaps, |(thread, gaps), json| {
+            let _ = write!(json, "[{thread},");
+            let all: Vec<(u64, u64)> = gaps.all.iter().map(|gap| (gap.from, gap.to)).collect();
+            self.push_places(&all, json);
+            json.push(']');
+        });
+        json.push('}');
+    }
+
+    /// The longest of these, in order of time.
+    fn push_places(&self, places: &[(u64, u64)], json: &mut String) {
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(places[*at].1 - places[*at].0));
+        order.truncate(PLACES);
+        order.sort_unstable();
+        list(json, order, |at, json| {
+            let (from, to) = self.outwards(places[at]);
+            let _ = write!(json, "[{from},{to}]");
+        });
+    }
+
+    /// From the beginning of a step to the end of one.
+    const fn outwards(&self, (from, to): (u64, u64)) -> (u64, u64) {
+        let step = self.step * MILLISECOND;
+        let (from, to) = (
+            from.saturating_sub(self.begin) / step,
+            to.saturating_sub(self.begin) / step + 1,
+        );
+        (from * self.step, to * self.step)
+    }
+}
+
+/// What a button says.
+fn words(name: &str, spell: &Spell) -> String {
+    let ms = |ns: u64| ns.saturating_add(MILLISECOND / 2) / MILLISECOND;
+    let (median, longest) = (ms(spell.median), ms(spell.lengths[spell.longest]));
+    let mut words = match spell.at.len() {
+        1 => format!("{name}: {longest} ms"),
+        many => format!("{name}: {many} × {median} ms, longest {longest}"),
+    };
+    if let Some(every) = spell.every {
+        let _ = write!(words, ", every {:.2} s", every as f64 * 1e-9);
+    }
+    words
+}
+
+/// By what the weight of a row, and of each of its samples, can be divided.
+fn unit_of(unit: u64, moment: &Moment) -> u64 {
+    let unit = gcd(unit, moment.period);
+    match moment.period.checked_rem(moment.samples) {
+        Some(0) if moment.samples > 1 => gcd(unit, moment.period / moment.samples),
+        _ => unit,
+    }
+}
+
+/// Seven bits a byte, the low ones first.
+fn leb128(mut number: u64, bytes: &mut Vec<u8>) {
+    while number > 0x7f {
+        bytes.push(number as u8 & 0x7f | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,205 @@
+//! Makes a profile: `pjit record`, then `pjit export`, in a folder that goes when it is done.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+/// A kind of profile: the last part of its address, what `record` is told, what `export` weighs, and what it is.
+pub struct Kind {
+    pub name: &'static str,
+    record: &'static [&'static str],
+    export: &'static [&'static str],
+    pub about: &'static str,
+}
+
+/// All of them. The first is what go's client asks for.
+pub const KINDS: [Kind; 4] = [
+    Kind {
+        name: "profile",
+        record: &[],
+        export: &[],
+        about: "CPU time",
+    },
+    Kind {
+        name: "allocs",
+        record: &["--alloc"],
+        export: &["--weight", "alloc"],
+        about: "bytes that were allocated meanwhile",
+    },
+    Kind {
+        name: "heap",
+        record: &["--live"],
+        export: &["--weight", "live"],
+        about: "bytes that were allocated meanwhile and not freed",
+    },
+    Kind {
+        name: "offcpu",
+        record: &["--offcpu"],
+        export: &["--weight", "blocked"],
+        about: "time that threads waited",
+    },
+];
+
+/// A profile.
+pub struct Profile {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// How long it took after what was recorded.
+    pub reading: Duration,
+}
+
+/// Why there is no profile: a status of HTTP, and a text.
+pub struct Unmade {
+    /// 404 for what cannot be recorded here at all.
+    pub status: u16,
+    /// In words.
+    pub text: String,
+}
+
+impl Unmade {
+    fn of(status: u16, text: &str) -> Self {
+        Self {
+            status,
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// Bytes that are kept of what a program says.
+const MOST_SAID: u64 = 4096;
+
+/// Records and exports, with one child at a time that a signal can end.
+#[derive(Default)]
+pub struct Maker {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The program that works.
+    child: Option<u32>,
+    is_stopped: bool,
+}
+
+impl Maker {
+    /// A profile of so many seconds, or the answer that says why there is none.
+    pub fn make(&self, kind: &Kind, target: &[OsString], seconds: u64) -> Result<Profile, Unmade> {
+        let internal = |error: io::Error| Unmade::of(500, &error.to_string());
+        let folder = tempfile::Builder::new().prefix("pjit-serve-").tempdir();
+        let folder = folder.map_err(internal)?;
+        let (recording, file) = (
+            folder.path().join("recording"),
+            folder.path().join("x.pb.gz"),
+        );
+        let program = std::env::current_exe().map_err(internal)?;
+        let mut record = Command::new(&program);
+        record.args(["record", "-q", "--duration", &seconds.to_string()]);
+        record.env("TMPDIR", folder.path());
+        record
+            .args(kind.record)
+            .args(target)
+            .arg("-o")
+            .arg(&recording);
+        // Of CPU time there is always some way to record it; what others need may not be there at all.
+        let status = if kind.record.is_empty() { 500 } else { 404 };
+        self.run(record, status)?;
+        let mut export = Command::new(&program);
+        export
+            .args(["export", "--format", "pprof"])
+            .args(kind.export);
+        export.arg("-o").arg(&file).arg(&recording);
+        let began = Instant::now();
+        self.run(export, status)?;
+        let reading = began.elapsed();
+        let bytes = fs::read(&file).map_err(internal)?;
+        Ok(Profile { bytes, reading })
+    }
+
+    /// Runs a program of which nothing is wanted but that it succeeds.
+    fn run(&self, mut command: Command, status: u16) -> Result<(), Unmade> {
+        let mut child = self.start(&mut command)?;
+        let mut said = Vec::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = (&mut stderr).take(MOST_SAID).read_to_end(&mut said);
+            // What is beyond it is of no use, but has to go somewhere.
+            let _ = io::copy(&mut stderr, &mut io::sink());
+        }
+        let done = child.wait();
+        self.lock().child = None;
+        end_group(child.id());
+        if done.is_ok_and(|status| status.success()) {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&said);
+        let error = said.lines().find_map(|line| line.strip_prefix("error: "));
+        Err(Unmade::of(
+            status,
+            error.unwrap_or("it could not be recorded"),
+        ))
+    }
+
+    fn start(&self, command: &mut Command) -> Result<Child, Unmade> {
+        let mut state = self.lock();
+        if state.is_stopped {
+            return Err(Unmade::of(503, "pjit serve ends"));
+        }
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+        // What it starts is ended with it.
+        let command = command.stderr(Stdio::piped()).process_group(0);
+        let child = command.spawn();
+        let child = child.map_err(|error| Unmade::of(500, &error.to_string()))?;
+        state.child = Some(child.id());
+        Ok(child)
+    }
+
+    /// Ends what runs, and lets nothing else begin.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.is_stopped = true;
+        // It was not waited for yet, so that the number is still its own.
+        if let Some(group) = state.child.and_then(group) {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn group(child: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child).ok()?)
+}
+
+/// Waits for what a program started and left behind, and ends it if that takes long: it may still write.
+fn end_group(child: u32) {
+    const STEP: Duration = Duration::from_millis(10);
+    const PATIENCE: u32 = 300;
+    let Some(group) = group(child) else { return };
+    for _ in 0..PATIENCE {
+        if test_kill_process_group(group).is_err() {
+            return;
+        }
+        std::thread::sleep(STEP);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+/// The name of a process that lives; nothing of one that has ended.
+pub fn name_of(pid: u32) -> Option<String> {
+    let folder = Path::new("/proc").join(pid.to_string());
+    let stat = fs::read(folder.join("stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (front, rest) = stat.rsplit_once(')')?;
+    // What its parent has not waited for has ended all the same.
+    let has_ended = rest.trim_start().starts_with(['Z', 'X']);
+    let (_, name) = front.split_once('(')?;
+    (!has_ended).then(|| name.to_owned())
+}
