@@ -122,6 +122,11 @@ pub(super) fn summarise(
         lost: session.stats.lost(),
         idle_cpus: idle_cpus(session, samples),
         lost_chunks: session.stats.lost_chunks,
+        lost_at: {
+            let mut times: Vec<u64> = session.lost_at.iter().map(|time| time.0).collect();
+            times.sort_unstable();
+            times
+        },
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
         time_range: time_range(samples),

@@ -7,7 +7,7 @@ use super::summary::{PageOptions, head};
 use crate::profile::ThreadId;
 use crate::questions::budget::{self, Want};
 use crate::questions::functions::FunctionId;
-use crate::questions::over_time::{Gaps, OverTime, Phase, Spell};
+use crate::questions::over_time::{Gaps, OverTime, Phase, Spell, median};
 use crate::questions::summary::Summary;
 use crate::run_state::RunState;
 
@@ -177,15 +177,14 @@ impl Maker<'_> {
     fn gaps(&self) -> Table {
         let rows = self.over.gaps.iter().take(MOST).map(|gaps| {
             let lengths = gaps.all.iter().map(|gap| gap.length());
-            let mut lengths: Vec<u64> = lengths.collect();
-            lengths.sort_unstable();
+            let lengths: Vec<u64> = lengths.collect();
             let longest = gaps.longest().copied();
             let cell = |text: &dyn Fn(&crate::questions::over_time::Gap) -> String| {
                 longest.as_ref().map_or_else(String::new, text)
             };
             vec![
                 format!("{} x", gaps.all.len()),
-                milliseconds(lengths[lengths.len() / 2]),
+                milliseconds(median(&lengths)),
                 cell(&|gap| milliseconds(gap.length())),
                 cell(&|gap| format!("+{:.3}", self.since(gap.from))),
                 cell(&|gap| {
@@ -248,11 +247,15 @@ impl Maker<'_> {
             lines.push("not CPU: neither spells nor times without CPU are told".to_owned());
         } else if over.spells.is_empty() {
             lines.push(
-                "no long spell: no function ran on for 20 ms, 8 samples, more than by chance"
-                    .to_owned(),
+                "no long spell of a function with 0.5 to 80 % of its thread's samples".to_owned(),
             );
         } else if !over.knows_waits {
             lines.push("samples know no calls: two calls without a break are one spell".to_owned());
+        }
+        if !over.spells.is_empty() {
+            let not_told =
+                "functions with more than 80 % of a thread's samples: no spells are told";
+            lines.push(not_told.to_owned());
         }
         if over.phases.is_empty() {
             let few = if over.total.samples < 5000 {
@@ -261,6 +264,12 @@ impl Maker<'_> {
                 ""
             };
             lines.push(format!("no phases: nothing changed for long{few}"));
+        }
+        if over.lost_gaps > 0 {
+            let (times, s) = (over.lost_gaps, if over.lost_gaps == 1 { "" } else { "s" });
+            lines.push(format!(
+                "{times} time{s} without a sample in which samples were lost: no gap{s}, but spells end there"
+            ));
         }
         if !over.gaps.is_empty() && !over.knows_waits {
             lines

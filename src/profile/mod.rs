@@ -694,6 +694,8 @@ pub struct RecordingSummary {
     pub lost: u64,
     /// Processors that the idle task was met on, if the recording tells.
     pub idle_cpus: usize,
+    /// When LOST records were written, which is behind what they tell of, in ns and in order; of very many the first.
+    pub lost_at: Vec<u64>,
     /// Number of LOST records ("chunks") and of all records, for perf's warning.
     pub lost_chunks: u64,
     /// All records read.

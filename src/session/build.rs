@@ -8,7 +8,7 @@ use crate::disasm::Architecture;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart, VDSO_32};
 use crate::find::{is_temporary_dump, perf_map_path};
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{IndexSlice, IndexVec, ThreadId, index_vec};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
@@ -33,6 +33,8 @@ fn is_program(path: &[u8]) -> bool {
 
 /// CPUs of a machine that is not described, as perf assumes.
 const MOST_CPUS: u32 = 4096;
+/// Moments of one kind that are kept of a recording at most.
+const MOST_TOLD: usize = 1 << 20;
 
 /// Place of the cgroup namespace among those of a record (`CGROUP_NS_INDEX`).
 const CGROUP_NAMESPACE: usize = 6;
@@ -130,6 +132,8 @@ impl<'a> Session<'a> {
             programs,
             marks,
             losses,
+            lost_at,
+            born,
             seen,
             switches,
             running,
@@ -173,6 +177,8 @@ impl<'a> Session<'a> {
             execs,
             marks,
             losses,
+            lost_at,
+            born,
             seen,
             switches,
             parallelism: running.finish(recording.features.nr_cpus_avail.unwrap_or(MOST_CPUS)),
@@ -264,6 +270,8 @@ struct Builder<'a, 'f> {
     asked: &'f Asked,
     marks: Vec<Mark>,
     losses: Vec<SampleId>,
+    lost_at: Vec<Timestamp>,
+    born: Vec<ThreadId>,
     seen: Option<(u64, u64)>,
     switches: u64,
     running: Running,
@@ -358,6 +366,8 @@ impl<'a, 'f> Builder<'a, 'f> {
             asked,
             marks: Vec::new(),
             losses: Vec::new(),
+            lost_at: Vec::new(),
+            born: Vec::new(),
             seen: None,
             switches: 0,
             running: Running::default(),
@@ -446,6 +456,9 @@ impl<'a, 'f> Builder<'a, 'f> {
             if self.asked.parallelism {
                 self.running.switch(out, other, task);
             }
+        }
+        if matches!(record, Record::Lost { .. }) && self.lost_at.len() < MOST_TOLD {
+            self.lost_at.push(time);
         }
         self.change(record, time);
         if self.asked.marks && time != Timestamp::START {
@@ -550,6 +563,9 @@ impl<'a, 'f> Builder<'a, 'f> {
             } => {
                 let start = (!synthesized).then_some(time);
                 let fork = self.threads.fork((*pid, *tid), (*ppid, *ptid), start);
+                if !synthesized && self.born.len() < MOST_TOLD {
+                    self.born.push(self.threads.find_or_make(*pid, *tid));
+                }
                 if fork.parent != fork.child && !synthesized {
                     let maps = self.current.entry(fork.parent).or_default().maps.clone();
                     let born = Current {

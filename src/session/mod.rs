@@ -171,6 +171,10 @@ pub struct Session<'a> {
     pub has_copied_code: bool,
     /// Times of the first and the last sample in ns, of those too that the filter dropped.
     pub seen: Option<(u64, u64)>,
+    /// When something was lost, in order of the records.
+    pub lost_at: Vec<Timestamp>,
+    /// Threads that began while it was recorded.
+    pub born: Vec<ThreadId>,
     /// Before which samples something was lost, asked for with them.
     pub losses: Vec<SampleId>,
     /// Whether return addresses of some process may have been replaced by a probe.

@@ -17,8 +17,9 @@ numbers! {
     struct CallId(Spare);
 }
 
-/// Calls of one thread that may be pending.
-const DEEPEST: usize = 256;
+/// Calls of one thread that may be pending. The kernel follows no more (`MAX_URETPROBE_DEPTH` of `linux/uprobes.h`): deeper ones
+/// have neither a trampoline nor a return.
+pub const DEEPEST: usize = 64;
 
 /// The calls of all threads.
 #[derive(Debug, Default)]
@@ -93,7 +94,9 @@ impl Returns {
         (call.to, call.back) = (time, back);
         if let Some(last) = calls.last.replace(number) {
             let inner = &mut calls.all[last];
-            inner.shares_outer = inner.outer == Some(number) && inner.back == back;
+            // A function that calls itself always returns to one place, too: that is no jump.
+            inner.shares_outer =
+                inner.outer == Some(number) && inner.back == back && inner.function != function;
         }
     }
 
@@ -156,6 +159,18 @@ mod tests {
         returns.leave(THREAD, Timestamp(30), 0xb, Avma(0x1));
         returns.leave(THREAD, Timestamp(31), 0xa, Avma(0x1));
         assert_eq!(at(&returns, 25), [0x1]);
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_has_a_trampoline_for_each_call() {
+        let mut returns = Returns::default();
+        returns.enter(THREAD, Timestamp(10), 0xa);
+        returns.enter(THREAD, Timestamp(20), 0xa);
+        returns.enter(THREAD, Timestamp(30), 0xa);
+        returns.leave(THREAD, Timestamp(40), 0xa, Avma(0xa5));
+        returns.leave(THREAD, Timestamp(41), 0xa, Avma(0xa5));
+        returns.leave(THREAD, Timestamp(42), 0xa, Avma(0x1));
+        assert_eq!(at(&returns, 35), [0xa5, 0xa5, 0x1]);
     }
 
     #[test]

@@ -5,14 +5,15 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
 use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
 use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::{Idx, IndexVec};
-use crate::perfdata::{CpuMode, Recording};
+use crate::perfdata::attr::{flag, sample_type};
+use crate::perfdata::{Attr, CpuMode, Recording};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
@@ -42,6 +43,11 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         whole: whole(recording, session),
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
+            idle: {
+                let idle = collected.rows.iter();
+                let idle = idle.filter(|row| is_idle(session, row.key.thread));
+                idle.map(|row| row.samples).sum()
+            },
             lost: session.stats.lost(),
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
@@ -60,6 +66,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         rooted: rooted(stages),
         skipped: skipped(stages),
         calls_kept: collected.most_branches,
+        unfollowed: unfollowed(recording, session, stages.samples),
         short_in_go: short_in_go(stages),
         unread: Unread {
             trace: session.stats.trace,
@@ -88,6 +95,19 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
+}
+
+/// Threads that began and have no sample, where no event was inherited and none was of processors: those tell of theirs.
+fn unfollowed(recording: &Recording<'_>, session: &Session<'_>, samples: &Samples) -> usize {
+    let follows = |attr: &Attr| attr.flag(flag::INHERIT) || attr.has(sample_type::CPU);
+    if session.born.is_empty() || recording.events.iter().any(|event| follows(&event.attr)) {
+        return 0;
+    }
+    let mut born: FxHashSet<ThreadId> = session.born.iter().copied().collect();
+    for sample in &samples.all {
+        born.remove(&sample.thread);
+    }
+    born.len()
 }
 
 /// Samples by event.
@@ -287,7 +307,13 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
     }
 }
 
-/// Samples without a name by reason, and the samples in each file.
+/// Whether a thread is what processors run when there is nothing to do.
+fn is_idle(session: &Session<'_>, thread: ThreadId) -> bool {
+    let thread = &session.threads[thread];
+    (thread.pid, thread.tid) == (0, 0)
+}
+
+/// Samples without a name by reason, without those of the idle task; and the samples in each file.
 fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
@@ -295,6 +321,9 @@ fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
         let pc = &stages.collected.pcs[row.key.leaf];
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
+        }
+        if is_idle(stages.session, row.key.thread) {
+            continue;
         }
         if let Some(reason) = reason(stages, row.key.thread, pc) {
             let (samples, culprits) = found.entry(reason).or_default();

@@ -57,9 +57,14 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
     }
 }
 
-/// Samples with a name, as a part of all.
+/// Samples of which names are asked: what the idle task runs has one nearly always, and says nothing of the rest.
+const fn busy(evidence: &Evidence) -> u64 {
+    evidence.loss.samples.saturating_sub(evidence.loss.idle)
+}
+
+/// Samples with a name, as a part of all that are not of the idle task.
 fn named(evidence: &Evidence) -> Option<f64> {
-    let samples = evidence.loss.samples;
+    let samples = busy(evidence);
     let unresolved: u64 = evidence.unresolved.iter().map(|part| part.samples).sum();
     (samples > 0).then(|| samples.saturating_sub(unresolved) as f64 / samples as f64)
 }
@@ -213,6 +218,15 @@ fn samples(
         } else {
             row
         });
+    }
+    if evidence.unfollowed > 0 {
+        let text = format!(
+            "{} threads or processes that began were not recorded: no event was to follow them (perf record -i, --per-thread, or \
+             groups with :S)",
+            evidence.unfollowed
+        );
+        let fix = "record without these: pjit record, or perf record without -i";
+        out.push(finding(Level::Warn, "samples.not-followed", text).fixed_by([fix]));
     }
     few(evidence, about, limits, out);
     if let Some(event) = evidence.events.iter().find(|event| event.is_too_often) {
@@ -624,7 +638,7 @@ fn short_stacks(sizes: &DumpSizes) -> String {
 }
 
 fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
-    let samples = evidence.loss.samples;
+    let samples = busy(evidence);
     if samples == 0 {
         return;
     }
@@ -635,8 +649,12 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     } else {
         Level::Ok
     };
+    let idle = match evidence.loss.idle {
+        0 => String::new(),
+        idle => format!("; {idle} of the idle task are left out"),
+    };
     let text = format!(
-        "{share:.2}% of the samples have a name ({} of {samples})",
+        "{share:.2}% of the samples have a name ({} of {samples}{idle})",
         samples.saturating_sub(unresolved)
     );
     out.push(finding(level, "symbols", text));
@@ -670,7 +688,7 @@ fn is_told_of_kernel(part: &Unresolved, evidence: &Evidence) -> bool {
 
 /// The line for one reason why samples have no name.
 fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
-    let share = percent(part.samples, evidence.loss.samples);
+    let share = percent(part.samples, busy(evidence));
     let level = if share >= WORTH_WARNING {
         Level::Warn
     } else {

@@ -59,6 +59,8 @@ pub struct Evidence {
     pub calls_kept: usize,
     /// Of the samples whose stacks were cut, those that are in Go's code there.
     pub short_in_go: u64,
+    /// Threads and processes that began and were not recorded, since no event was to follow them.
+    pub unfollowed: usize,
     /// What was recorded beside the samples and is not read.
     pub unread: Unread,
     /// Cut stacks that were completed from others.
@@ -171,6 +173,8 @@ pub struct Loss {
     pub chunks: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
+    /// Those that the idle task has of what is there.
+    pub idle: u64,
     /// Samples of guests, which have no rows and are not among those that are there.
     pub guests: u64,
 }

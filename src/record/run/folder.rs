@@ -302,11 +302,16 @@ pub(super) fn forget_switches(folder: &Path) {
 
 /// Keeps the names of kernel functions, if they are shown.
 pub(super) fn keep_kallsyms(folder: &Path) -> io::Result<()> {
+    let path = folder.join(KALLSYMS_PACKED);
     let judged = running_kallsyms().open().map_err(io::Error::other)?;
-    let file = new_file(&folder.join(KALLSYMS_PACKED))?;
-    let mut packed = GzEncoder::new(file, Compression::fast());
-    io::copy(&mut judged.into_file(), &mut packed)?;
-    packed.finish().map(drop)
+    let file = new_file(&path)?;
+    let pack = || {
+        let mut packed = GzEncoder::new(file, Compression::fast());
+        io::copy(&mut judged.into_file(), &mut packed)?;
+        packed.finish().map(drop)
+    };
+    // Half of a table is none. One that was there before is not this one's to remove.
+    pack().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
 /// A file that was not there, for this user alone.

@@ -79,8 +79,13 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
         gathering.take(&perf_map_path(pid), &name, pid, &mut gathered);
         gathering.take(&temporary_dump(pid), &dump_name_of(pid), pid, &mut gathered);
     }
-    if found.in_kernel > 0 && keep_kallsyms(folder).is_err() {
-        let _ = fs::remove_file(folder.join(crate::find::KALLSYMS_PACKED));
+    if found.in_kernel > 0
+        && let Err(error) = keep_kallsyms(folder)
+        && error.kind() == io::ErrorKind::AlreadyExists
+    {
+        let name = crate::find::KALLSYMS_PACKED;
+        let note = format!("{name}: was there before, and stays; it may be of another kernel");
+        gathered.notes.push(Note::new(note));
     }
     let going_on = if gathering.is_command {
         found

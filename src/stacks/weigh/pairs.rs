@@ -5,7 +5,7 @@
 //! names, by thread or by a field. Calls nest: a return belongs to the latest entry. A call weighs its time without that of
 //! calls within it, so that the time of a stack and all that is above it is time that passed.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{self, names, plain_name, which};
 use super::fields::have_chains;
@@ -17,6 +17,7 @@ use super::{Derived, Options, WeighError, Weighed};
 use crate::ids::{Idx, IndexVec, ThreadId};
 use crate::perfdata::{EventId, FieldAt, Recording};
 use crate::session::marks::Moment;
+use crate::session::returns::DEEPEST;
 use crate::session::{Filter, SampleId, SampleRef, Samples};
 use crate::unit::Unit;
 
@@ -37,7 +38,8 @@ enum By {
     Thread,
     /// A thread is in one system call at a time.
     SystemCall,
-    ThreadAnd(FieldAt),
+    /// Address of the function that is probed.
+    Function(FieldAt),
     Fields(FieldAt, Option<FieldAt>),
 }
 
@@ -66,11 +68,12 @@ pub(super) fn weigh(
             let role = roles[index].first()?;
             Some(match role.by {
                 By::Thread | By::SystemCall => (0, 0, 0),
-                By::ThreadAnd(at) => (at.number(raw)?, 0, stack_pointer(sample)),
+                By::Function(at) => (at.number(raw)?, 0, stack_pointer(sample)),
                 By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
             })
         })
         .into();
+    let returning = returning(samples, &roles, &keys);
     let mut open = Pairing::default();
     let mut paired: Vec<SampleRef> = Vec::new();
     for step in Story::of(source.session, samples, &[]).steps() {
@@ -94,6 +97,7 @@ pub(super) fn weigh(
                 time: sample.time.0,
                 stack,
                 within: 0,
+                has_trampoline: returning.contains(&first) && matches!(role.by, By::Function(_)),
             };
             if role.begins {
                 open.begin(begin);
@@ -120,6 +124,10 @@ pub(super) fn weigh(
         (open.unpaired, "ends without begin"),
         (open.lost + open.waiting as u64, "begins without end"),
         (open.left_out, "begins left out"),
+        (
+            open.too_deep,
+            "calls within 64 others, whose returns the kernel does not follow",
+        ),
     ] {
         if count > 0 {
             quality.push_str(&format!(", {count} {what}"));
@@ -154,6 +162,21 @@ pub(super) fn weigh(
     })
 }
 
+/// Addresses of functions whose returns are probed.
+fn returning(
+    samples: &Samples,
+    roles: &[Vec<Role>],
+    keys: &IndexVec<SampleId, (i128, i128, u64)>,
+) -> FxHashSet<i128> {
+    let ends = |event: EventId| {
+        let mut roles = roles[event.index()].iter();
+        roles.any(|role| !role.begins && matches!(role.by, By::Function(_)))
+    };
+    let ended = samples.all.iter_enumerated();
+    let ended = ended.filter(|(_, sample)| ends(sample.event));
+    ended.map(|(number, _)| keys[number].0).collect()
+}
+
 /// `Durations: 19.0 ms of 1 thread`.
 fn passed(paired: &[SampleRef], overlaps: bool) -> String {
     let mut threads: Vec<ThreadId> = paired.iter().map(|sample| sample.thread).collect();
@@ -179,6 +202,8 @@ struct Open {
     stack: u64,
     /// How much of the chosen time pairs within it took.
     within: u64,
+    /// The kernel watches for its return.
+    has_trampoline: bool,
 }
 
 /// Begins that wait.
@@ -199,6 +224,8 @@ struct Pairing {
     lost: u64,
     /// Begins for which there was no room.
     left_out: u64,
+    /// Begins whose end the kernel does not tell.
+    too_deep: u64,
 }
 
 /// A sample and its time.
@@ -222,6 +249,13 @@ impl Pairing {
             self.drop_innermost(thread);
         }
         let calls = self.calls.entry(thread).or_default();
+        let watched = || calls.iter().filter(|open| open.has_trampoline).count();
+        if begin.has_trampoline && calls.len() >= DEEPEST && watched() >= DEEPEST {
+            // Its time is the outer call's, of the same thread.
+            self.waiting -= 1;
+            self.too_deep += 1;
+            return;
+        }
         if begin.by == By::SystemCall
             && let Some(before) = self.system_calls.insert(thread, calls.len())
             && let Some(open) = calls.get_mut(before)
@@ -379,9 +413,9 @@ fn found(recording: &Recording<'_>) -> Result<Vec<Vec<Role>>, WeighError> {
         let name = plain_name(&events[event]);
         if let Some(at) = field(event, "__probe_func") {
             // All functions are one pair: the address tells them apart.
-            add(event, 0, false, By::ThreadAnd(at));
+            add(event, 0, false, By::Function(at));
         } else if let Some(at) = field(event, "__probe_ip") {
-            add(event, 0, true, By::ThreadAnd(at));
+            add(event, 0, true, By::Function(at));
         } else if let Some((exit, by)) = end_of(name) {
             let end = tracepoints
                 .iter()
@@ -437,6 +471,7 @@ mod tests {
             time,
             stack: 0,
             within: 0,
+            has_trampoline: false,
         }
     }
 
@@ -457,6 +492,26 @@ mod tests {
             [Some((30, 20)), Some((20, 30)), Some((10, 40)), None]
         );
         assert_eq!((pairing.lost, pairing.unpaired, pairing.waiting), (1, 1, 0));
+    }
+
+    #[test]
+    fn calls_that_the_kernel_does_not_follow_leave_the_outer_ones_their_ends() {
+        let filter = Filter::default();
+        let mut pairing = Pairing::default();
+        let deepest = DEEPEST as u64;
+        for time in 0..deepest + 6 {
+            pairing.begin(Open {
+                has_trampoline: true,
+                ..at(PAIR, time)
+            });
+        }
+        assert_eq!((pairing.too_deep, pairing.waiting), (6, DEEPEST));
+        for nth in 0..deepest {
+            let end = pairing.end(&at(PAIR, 100 + nth), &filter);
+            let begin = end.map(|(begin, ..)| u64::from(begin.0));
+            assert_eq!(begin, Some(deepest - 1 - nth));
+        }
+        assert_eq!(pairing.waiting, 0);
     }
 
     #[test]

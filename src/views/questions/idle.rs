@@ -48,6 +48,7 @@ pub fn amount(unit: Unit, weight: u64) -> String {
 /// Takes the samples of the idle task out of all events that stand for CPU, and out of their totals.
 pub fn leave_out(profile: &mut Profile) -> IndexVec<EventId, Idle> {
     let counts = weights(profile);
+    leave_out_of_quality(profile);
     let is_idle: IndexVec<ThreadId, bool> = profile.threads.iter().map(|t| t.is_idle()).collect();
     let goes = |event: EventId, thread: ThreadId| counts[event].samples > 0 && is_idle[thread];
     if counts.iter().any(|count| count.samples > 0) {
@@ -70,6 +71,28 @@ pub fn leave_out(profile: &mut Profile) -> IndexVec<EventId, Idle> {
         }
     });
     left.collect()
+}
+
+/// What the idle task runs nearly always has a name, and nobody looks at it: it is no evidence for the names of the rest.
+fn leave_out_of_quality(profile: &mut Profile) {
+    let (mut all, mut nameless) = (0, 0);
+    let entries = profile.entries.iter();
+    let entries = entries.map(|e| (e.event, e.thread, e.leaf, e.samples));
+    let samples = profile.samples.iter();
+    let samples = samples.map(|s| (s.event, s.thread, s.leaf, 1));
+    for (event, thread, leaf, samples) in entries.chain(samples) {
+        if profile[thread].is_idle() && profile[event].is_cpu() {
+            all += samples;
+            nameless += if profile[leaf].symbol.is_none() {
+                samples
+            } else {
+                0
+            };
+        }
+    }
+    let quality = &mut profile.quality;
+    quality.samples = quality.samples.saturating_sub(all);
+    quality.unresolved_samples = quality.unresolved_samples.saturating_sub(nameless);
 }
 
 /// What the idle task weighs in events that stand for CPU.

@@ -60,17 +60,30 @@ impl Gaps {
 /// Shorter ones are none, in ns.
 const SHORTEST: u64 = 50_000_000;
 
-pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Gaps> {
+/// The gaps of all threads, and how many times without a sample are none for certain, since samples were lost in them.
+pub(super) fn find(
+    timeline: &Timeline<'_>,
+    threads: &[OfThread],
+    lost_at: &[u64],
+) -> (Vec<Gaps>, usize) {
     let mut all: Vec<Gaps> = threads
         .iter()
         .map(|of| Gaps {
             thread: of.thread,
             all: of_thread(timeline, of),
         })
-        .filter(|gaps| !gaps.all.is_empty())
         .collect();
+    let is_certain = |gap: &Gap| {
+        let next = lost_at.partition_point(|time| *time < gap.from);
+        lost_at.get(next).is_none_or(|time| *time > gap.to)
+    };
+    let count = |all: &[Gaps]| -> usize { all.iter().map(|gaps| gaps.all.len()).sum() };
+    let found = count(&all);
+    all.iter_mut().for_each(|gaps| gaps.all.retain(is_certain));
+    let lost = found - count(&all);
+    all.retain(|gaps| !gaps.all.is_empty());
     all.sort_by_key(|gaps| (Reverse(gaps.total()), gaps.thread));
-    all
+    (all, lost)
 }
 
 fn of_thread(timeline: &Timeline<'_>, of: &OfThread) -> Vec<Gap> {

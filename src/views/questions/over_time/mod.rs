@@ -20,7 +20,7 @@ mod tests;
 pub use gaps::{Gap, Gaps};
 pub use phases::Phase;
 pub use series::{COLUMNS, Series};
-pub use spells::Spell;
+pub use spells::{Spell, median};
 
 use std::collections::BTreeMap;
 
@@ -56,6 +56,8 @@ pub struct OverTime {
     pub spells: Vec<Spell>,
     /// Times without CPU by thread, the longest together first.
     pub gaps: Vec<Gaps>,
+    /// Times of a thread without a sample in which samples were lost: whether it ran nothing tells.
+    pub lost_gaps: usize,
     /// Functions that change most over time.
     pub series: Vec<Series>,
 }
@@ -78,11 +80,11 @@ impl OverTime {
         let timeline = Timeline::of(profile, functions, event)?;
         // Other events happen for reasons of their own: without one of them a thread may have run.
         let is_cpu = profile.events[event].is_cpu() && !profile.events[event].is_off_cpu();
-        let (spells, gaps) = if is_cpu {
+        let (spells, (gaps, lost_gaps)) = if is_cpu {
             let threads = timeline.by_thread();
             (
                 spells::find(&timeline, &threads),
-                gaps::find(&timeline, &threads),
+                gaps::find(&timeline, &threads, &profile.recording.lost_at),
             )
         } else {
             Default::default()
@@ -94,6 +96,7 @@ impl OverTime {
             phases: phases::find(&timeline),
             spells,
             gaps,
+            lost_gaps,
             is_cpu,
             series: series::find(&timeline),
             knows_waits: timeline.knows_waits(),

@@ -267,11 +267,17 @@ pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
     median(&steps(moments))
 }
 
-/// The middle one, of an even number the higher of both.
-pub(super) fn median(of: &[u64]) -> u64 {
+/// The middle one, of an even number the mean of both.
+#[must_use]
+pub fn median(of: &[u64]) -> u64 {
     let mut of = of.to_vec();
     of.sort_unstable();
-    of.get(of.len() / 2).copied().unwrap_or(0)
+    let middle = of.len() / 2;
+    match of.get(middle) {
+        None => 0,
+        Some(one) if of.len() % 2 == 1 => *one,
+        Some(higher) => of[middle - 1].midpoint(*higher),
+    }
 }
 
 /// The median step between beginnings, if steps vary by less than a quarter. Pieces that are near to each other count as one.
