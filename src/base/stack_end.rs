@@ -54,6 +54,8 @@ pub enum StackEnd {
     CallerMissing,
     /// As many calls as the processor's record of them holds (`--call-graph lbr`); there may be more.
     BranchesFull,
+    /// As many frames as the kernel puts into a chain (`kernel.perf_event_max_stack`, or `--max-stack`).
+    ChainFull,
 }
 
 /// One item for each reason for which stacks end.
@@ -76,7 +78,7 @@ impl<T> IndexMut<StackEnd> for ByEnd<T> {
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 23;
+    pub const COUNT: usize = 24;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -103,6 +105,7 @@ impl StackEnd {
         Self::Skipped,
         Self::CallerMissing,
         Self::BranchesFull,
+        Self::ChainFull,
     ];
 
     /// The reason in words.
@@ -132,6 +135,7 @@ impl StackEnd {
             Self::Skipped => "frames missing on the way",
             Self::CallerMissing => "as recorded, without a caller",
             Self::BranchesFull => "as many calls as the processor keeps",
+            Self::ChainFull => "as many frames as the kernel records",
         }
     }
 
@@ -153,7 +157,7 @@ impl StackEnd {
             Self::AbsentPage => Some("[absent page]"),
             Self::OtherStack => Some("[other stack]"),
             Self::ReturnProbe => Some("[return probe]"),
-            Self::TooDeep => Some("[too deep]"),
+            Self::TooDeep | Self::ChainFull => Some("[too deep]"),
             Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
             Self::NoRule
             | Self::CheckFailed
@@ -175,7 +179,7 @@ impl StackEnd {
     pub const fn is_recorded(self) -> bool {
         matches!(
             self,
-            Self::Recorded | Self::CallerMissing | Self::BranchesFull
+            Self::Recorded | Self::CallerMissing | Self::BranchesFull | Self::ChainFull
         )
     }
 

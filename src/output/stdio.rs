@@ -194,6 +194,11 @@ fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
             "cut where the processor keeps no more calls",
             true,
         ),
+        (
+            StackEnd::ChainFull,
+            "cut where the kernel records no more frames",
+            true,
+        ),
     ] {
         let period = profile.quality.stack_ends[end];
         if period > 0 && is_told {

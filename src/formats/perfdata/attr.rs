@@ -239,6 +239,17 @@ impl Attr {
         self.has(sample_type::CALLCHAIN) || self.has(sample_type::STACK_USER)
     }
 
+    /// How many frames the kernel puts into a chain: what was asked for, or what `kernel.perf_event_max_stack` is by itself.
+    #[must_use]
+    pub const fn max_stack(&self) -> usize {
+        /// `PERF_MAX_STACK_DEPTH` of `linux/perf_event.h`.
+        const BY_ITSELF: usize = 127;
+        match self.sample_max_stack {
+            0 => BY_ITSELF,
+            most => most as usize,
+        }
+    }
+
     /// Whether a counter of the processor counts it: `PERF_TYPE_HARDWARE`, `_HW_CACHE` or `_RAW`.
     #[must_use]
     pub const fn is_hardware(&self) -> bool {

@@ -185,6 +185,7 @@ fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
                 | StackEnd::Recorded
                 | StackEnd::CallerMissing
                 | StackEnd::BranchesFull
+                | StackEnd::ChainFull
                 | StackEnd::Skipped
                 | StackEnd::DumpTooShort
                 | StackEnd::AbsentPage

@@ -372,6 +372,11 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
             "{share:.2}% reach main or a thread's start ({} of {recorded})",
             evidence.rooted
         );
+        let absent = if count(&|end| end == StackEnd::ChainFull) > 0 {
+            "in the others functions built without are missing, or the outer ones of deep stacks"
+        } else {
+            "functions built without are missing in them"
+        };
         let (text, fix) = if evidence.calls_kept > 0 {
             (
                 format!(
@@ -381,9 +386,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
             )
         } else {
             (
-                format!(
-                    "found by frame pointers: {reach}; functions built without are missing in them"
-                ),
+                format!("found by frame pointers: {reach}; {absent}"),
                 "pjit record without -g, or build everything with -fno-omit-frame-pointer",
             )
         };
@@ -445,6 +448,21 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         );
         let row = finding(level, "stacks.caller-missing", text)
             .fixed_by(["pjit record without -g: it copies stacks, which need no frames"]);
+        parts.push(row.without_advice_below(Level::Warn));
+    }
+    let share = percent(samples(StackEnd::ChainFull), recorded);
+    if share > 0.0 {
+        let text = format!(
+            "{share:.2}% have as many frames as the kernel records, so that outer ones are missing; [too deep] stands there"
+        );
+        let level = if share >= WORTH_WARNING {
+            Level::Warn
+        } else {
+            Level::Note
+        };
+        let row = finding(level, "stacks.too-deep", text).fixed_by([
+            "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024",
+        ]);
         parts.push(row.without_advice_below(Level::Warn));
     }
     let share = percent(samples(StackEnd::BranchesFull), recorded);
@@ -588,6 +606,7 @@ fn part_of_stacks(
         // Told apart from how stacks ended.
         | StackEnd::CallerMissing
         | StackEnd::BranchesFull
+        | StackEnd::ChainFull
         | StackEnd::Skipped => {
             return None;
         }

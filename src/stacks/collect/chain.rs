@@ -92,11 +92,12 @@ impl<'a> ChainBuilder<'a> {
         self.unwinder
     }
 
-    /// Puts the chain of a sample into `out` and says why it ended. `lbr`: branch stacks are call stacks.
+    /// Puts the chain of a sample into `out` and says why it ended. `lbr`: branch stacks are call stacks; `most`: frames that the
+    /// kernel puts into a chain.
     pub(super) fn build(
         &mut self,
         sample: &Sample<'_>,
-        lbr: bool,
+        (lbr, most): (bool, usize),
         space: &SpaceAt<'_, 'a>,
         out: &mut ChainOut<'_>,
     ) -> StackEnd {
@@ -124,6 +125,8 @@ impl<'a> ChainBuilder<'a> {
                 self.insert_leaf_caller(sample, space, out);
                 if !lbr && self.marks_gaps && self.mark_missing_callers(space, out) {
                     StackEnd::CallerMissing
+                } else if !lbr && recorded.count == most {
+                    StackEnd::ChainFull
                 } else {
                     StackEnd::Recorded
                 }
@@ -375,6 +378,8 @@ struct RecordedChain {
     how: Recorded,
     /// The first address of its user part.
     leaf: Option<Avma>,
+    /// How many addresses.
+    count: usize,
 }
 
 enum Recorded {
@@ -395,6 +400,7 @@ fn recorded_chain(
     let none = RecordedChain {
         how: Recorded::Nothing,
         leaf: None,
+        count: 0,
     };
     let Some(chain) = sample.callchain else {
         return none;
@@ -407,6 +413,7 @@ fn recorded_chain(
         mode: CpuMode::User,
         user: false,
         leaf: None,
+        count: 0,
     };
     let mut words = chain.iter();
     let mut missing = false;
@@ -438,6 +445,7 @@ fn recorded_chain(
     RecordedChain {
         how,
         leaf: reading.leaf,
+        count: reading.count,
     }
 }
 
@@ -453,6 +461,8 @@ struct ChainReading<'s, 'p, 'a> {
     user: bool,
     /// The first address of it.
     leaf: Option<Avma>,
+    /// Addresses that were met.
+    count: usize,
 }
 
 impl ChainReading<'_, '_, '_> {
@@ -469,6 +479,7 @@ impl ChainReading<'_, '_, '_> {
             self.is_first = true;
             return true;
         }
+        self.count += 1;
         self.user |= self.mode == CpuMode::User;
         if self.mode == CpuMode::User {
             self.leaf.get_or_insert(Avma(word));

@@ -153,6 +153,20 @@ fn call_stacks_begin_with_the_sampled_address_and_end_with_registers_that_were_n
 }
 
 #[test]
+fn a_chain_with_as_many_frames_as_the_kernel_records_is_cut() {
+    let of_frames = |frames: u64| {
+        let user = (1..frames).map(|n| n << 12);
+        let chain_words = [KERNEL, 0xffff_ffff_8100_0010, USER]
+            .into_iter()
+            .chain(user);
+        chain(0, &chain_words.collect::<Vec<u64>>(), &[]).1
+    };
+    assert_eq!(of_frames(126), StackEnd::Recorded);
+    assert_eq!(of_frames(127), StackEnd::ChainFull);
+    assert_eq!(of_frames(128), StackEnd::Recorded);
+}
+
+#[test]
 fn a_chain_with_an_unknown_marker_is_dropped() {
     let recorded = [USER, 0x1000, -3000_i64 as u64, 0x2000];
     assert_eq!(chain(0, &recorded, &[]), (vec![], StackEnd::NotRecorded));
