@@ -182,7 +182,9 @@ fn time_range(samples: &Samples) -> Option<(u64, u64)> {
     let times = samples.all.iter().map(|sample| sample.time);
     let mut times = times.filter(|time| time.is_time());
     let first = times.next()?;
-    Some((first.0, times.next_back().unwrap_or(first).0))
+    let last = times.next_back().unwrap_or(first);
+    // Where no times were recorded all are 0.
+    (last.0 > 0).then_some((first.0, last.0))
 }
 
 /// Event, leaf, number and period of samples.

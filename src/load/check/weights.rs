@@ -160,9 +160,11 @@ impl Weights {
             let level = match share {
                 share if share > WRONG && pairs.harms => Level::Fail,
                 share if share > DOUBTFUL => Level::Warn,
+                _ if pairs.is_blind => Level::Warn,
                 _ => Level::Ok,
             };
             let fix = match (level > Level::Ok, pairs.harms) {
+                _ if pairs.is_blind => "pjit record --live without --min",
                 (true, true) => {
                     "record all functions that allocate, and free, from the program's start (pjit record --live)"
                 }
@@ -239,6 +241,7 @@ mod tests {
                 all: 1000,
                 without,
                 harms,
+                is_blind: false,
             };
             let weights = Weights {
                 pairs: vec![pairs],

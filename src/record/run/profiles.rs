@@ -2,13 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// A kind of profile: the last part of its address, what `record` is told, what `export` weighs, and what it is.
@@ -109,7 +112,9 @@ impl Maker {
             .arg(&recording);
         // Of CPU time there is always some way to record it; what others need may not be there at all.
         let status = if kind.record.is_empty() { 500 } else { 404 };
+        let began = Instant::now();
         self.run(record, status)?;
+        let recorded = began.elapsed().min(Duration::from_secs(seconds));
         let mut export = Command::new(&program);
         export
             .args(["export", "--format", "pprof"])
@@ -118,7 +123,8 @@ impl Maker {
         let began = Instant::now();
         self.run(export, status)?;
         let reading = began.elapsed();
-        let bytes = fs::read(&file).map_err(internal)?;
+        let bytes = fs::read(&file).and_then(|bytes| lasting(&bytes, recorded));
+        let bytes = bytes.map_err(internal)?;
         Ok(Profile { bytes, reading })
     }
 
@@ -172,6 +178,26 @@ impl Maker {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A packed profile that says how long was recorded. By itself it says how long there were samples, of which a program that
+/// sleeps has few.
+fn lasting(packed: &[u8], recorded: Duration) -> io::Result<Vec<u8>> {
+    /// Number 10 of `Profile` in pprof's `profile.proto`, a varint. Of a field that is there twice the last one counts.
+    const DURATION_NANOS: u8 = 10 << 3;
+    const VARINT: u8 = 0x80;
+    let mut profile = Vec::new();
+    GzDecoder::new(packed).read_to_end(&mut profile)?;
+    profile.push(DURATION_NANOS);
+    let mut nanos = u64::try_from(recorded.as_nanos()).unwrap_or(u64::MAX);
+    while nanos >= VARINT.into() {
+        profile.push(nanos.to_le_bytes()[0] | VARINT);
+        nanos >>= 7;
+    }
+    profile.push(nanos.to_le_bytes()[0]);
+    let mut again = GzEncoder::new(Vec::new(), Compression::default());
+    again.write_all(&profile)?;
+    again.finish()
 }
 
 fn group(child: u32) -> Option<Pid> {

@@ -44,15 +44,38 @@ pub(super) fn weigh(
         live = live_lines(tally, samples);
         live.extend(left_out(tally, options)?);
     }
-    keep_blocks(source, samples, &probes, tally, heap, (options, filter));
+    let impossible = keep_blocks(source, samples, &probes, tally, heap, (options, filter));
     let mut event = describe(source, samples, &probes, heap, period);
     event.lines.extend(live);
-    let quality = quality(&paired);
+    let mut quality = quality(&paired);
+    if impossible > 0 {
+        quality.push_str(&format!(
+            ", {impossible} of more than an address space left out: they failed"
+        ));
+    }
+    if is_of_blocks && is_blind(&probes) {
+        quality.push_str(&format!(", {BLIND}"));
+        source.diag.warn(format!(
+            "--weight {}: {BLIND} (pjit record --live without --min)",
+            options.text
+        ));
+    }
     Ok(Weighed {
         event: Some(event),
         quality: vec![quality],
         trim: options.trims.then_some(Trim::Allocators),
     })
+}
+
+/// What is to be said where frees are known, and reallocations are not.
+const BLIND: &str = "realloc was not recorded: blocks that it freed or moved count as never freed, and what it gave is missing";
+
+/// Whether blocks may be freed and made in a way that was not recorded.
+fn is_blind(probes: &[Option<Probe>]) -> bool {
+    let known = || probes.iter().flatten();
+    // What `operator new` gives nobody reallocates.
+    let is_lower = |probe: &Probe| probe.kind.allocates() && !is_upper_layer(&probe.name);
+    known().any(is_lower) && !known().any(|probe| probe.name.contains("realloc"))
 }
 
 /// How well calls belong to returns, and frees to calls.
@@ -72,8 +95,14 @@ pub(super) fn pairs(source: Source<'_, '_>, samples: &Samples) -> Option<Pairs> 
         tally.without_return,
         tally.unpaired_returns,
     ];
+    let mut text = quality(&paired);
+    let is_blind = is_blind(&probes);
+    if is_blind {
+        text.push_str(&format!(", {BLIND}"));
+    }
     Some(Pairs {
-        text: quality(&paired),
+        text,
+        is_blind,
         all: paired.said,
         without: without.iter().sum(),
         harms: true,
@@ -290,7 +319,11 @@ fn check_loss(
     Ok(())
 }
 
-/// Leaves a sample for each block, where it was: there may be as many of them as there is memory for.
+/// Nobody has so many bytes: an address has 48 bits, and half of them are the kernel's or need a request of their own.
+const IMPOSSIBLE: u64 = 1 << 48;
+
+/// Leaves a sample for each block, where it was: there may be as many of them as there is memory for. Gives how many were asked
+/// for and cannot be.
 fn keep_blocks(
     source: Source<'_, '_>,
     weighed: &mut Samples,
@@ -298,7 +331,8 @@ fn keep_blocks(
     tally: &Tally,
     heap: Heap,
     (options, filter): (&Options, &Filter),
-) {
+) -> u64 {
+    let mut impossible = 0;
     let events = &source.recording.events;
     let mut labels = Labels::default();
     let samples = &mut weighed.all;
@@ -308,6 +342,10 @@ fn keep_blocks(
     // What later blocks need of samples is not changed by earlier ones: each has a call and a return of its own, and is
     // gone before its successor is there.
     for (number, block) in tally.blocks.iter_enumerated() {
+        if block.bytes() >= IMPOSSIBLE {
+            impossible += 1;
+            continue;
+        }
         let call = samples[block.call];
         let time = lifetime(samples, block, tally, end);
         let Some(weight) = weight(heap, block, number, tally, time, &mut rest) else {
@@ -339,6 +377,7 @@ fn keep_blocks(
         samples.sort_by_key(|sample| sample.time);
     }
     weighed.labels = labels.texts;
+    impossible
 }
 
 /// How long a block was there, in ns.

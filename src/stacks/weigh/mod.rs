@@ -66,6 +66,8 @@ pub struct Pairs {
     pub without: u64,
     /// Whether sums are wrong where many have not; else they are bounds.
     pub harms: bool,
+    /// Blocks may be freed in a way that was not recorded.
+    pub is_blind: bool,
 }
 
 /// What of a recording's events can be paired for weights.
@@ -169,6 +171,15 @@ pub fn weigh(
         Spec::Wall => time::wall(source, samples, options, filter),
         Spec::Heap(heap) => alloc::weigh(source, samples, *heap, options, filter),
     }?;
+    if weighed.event.is_some() {
+        let mut weights = recorded.all.iter().map(|sample| sample.period);
+        if weights.try_fold(0_u64, u64::checked_add).is_none() {
+            return Err(WeighError(format!(
+                "--weight {}: it adds up to more than 2^64",
+                options.text
+            )));
+        }
+    }
     Ok((recorded, weighed))
 }
 

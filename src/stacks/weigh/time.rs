@@ -220,6 +220,7 @@ pub(super) fn pairs(source: Source<'_, '_>, samples: &Samples) -> Option<Pairs> 
         all: waits.len() as u64,
         without: waits.iter().filter(is_bound).count() as u64,
         harms: false,
+        is_blind: false,
     })
 }
 
