@@ -72,6 +72,12 @@ pub(super) fn nothing_in_time(
 ) -> Option<OpenError> {
     options.time.as_ref()?;
     let (first, last) = seen?;
+    if last == 0 {
+        return Some(OpenError::Unfit {
+            path: PathBuf::from(options.source.name()),
+            problem: "no sample has a time".to_owned(),
+        });
+    }
     let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
     let long = last.saturating_sub(first) as f64 * 1e-9;
     let problem = format!(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::text::acts;
 use super::within::within;
 use crate::ids::Idx;
-use crate::profile::{Profile, StackEnd};
+use crate::profile::Profile;
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
@@ -156,15 +156,11 @@ pub fn event(facts: &Facts, total: Count) -> Value {
 #[must_use]
 pub fn quality(profile: &Profile) -> Value {
     let quality = &profile.quality;
-    let period = |end: StackEnd| quality.stack_ends[end];
-    let sum =
-        |ends: &mut dyn Iterator<Item = StackEnd>| ends.map(period).fold(0, u64::saturating_add);
-    let walked = sum(&mut StackEnd::ALL
-        .into_iter()
-        .filter(|end| *end != StackEnd::NotRecorded && !end.is_recorded()));
-    let complete = sum(&mut StackEnd::ALL.into_iter().filter(|end| end.is_complete()));
+    let stacks = quality.walked();
+    // Of stacks as the kernel recorded them nobody knows.
+    let is_known = stacks.walked > 0 && stacks.recorded == 0;
     json!({
-        "complete": if walked > 0 { share(complete, walked) } else { Value::Null },
+        "complete": if is_known { share(stacks.complete, stacks.walked) } else { Value::Null },
         "unresolved": share(quality.unresolved_samples, quality.samples),
         "doubtful": share(quality.doubtful_samples, quality.samples),
         "dumps": quality.dumps,

@@ -222,6 +222,13 @@ fn worst(profile: &Profile) -> Option<String> {
     ))
 }
 
+/// How many stacks nobody has unwound, beside others.
+fn as_recorded_beside(stacks: &Walked) -> Option<String> {
+    let all = stacks.recorded.saturating_add(stacks.walked);
+    let share = percent(stacks.recorded, all);
+    (stacks.recorded > 0).then(|| format!("{share:.1}% of all stacks as recorded"))
+}
+
 /// The same in few words, for pages: what else there is to say are warnings.
 #[must_use]
 pub fn trust_line(profile: &Profile) -> String {
@@ -230,7 +237,13 @@ pub fn trust_line(profile: &Profile) -> String {
     let mut parts = Vec::new();
     if stacks.walked > 0 {
         let whole = percent(stacks.complete, stacks.walked);
-        parts.push(format!("{whole:.1}% of stacks whole"));
+        let of = if stacks.recorded > 0 {
+            "unwound stacks"
+        } else {
+            "stacks"
+        };
+        parts.push(format!("{whole:.1}% of {of} whole"));
+        parts.extend(as_recorded_beside(&stacks));
     } else if stacks.recorded > 0 {
         parts.extend(as_recorded(profile, stacks.recorded));
     } else {
@@ -294,6 +307,7 @@ pub fn quality_figures(profile: &Profile) -> String {
             percent(complete, walked)
         ));
         parts.extend(incomplete(profile, walked));
+        parts.extend(as_recorded_beside(&profile.quality.walked()));
     } else if recorded > 0 {
         parts.extend(as_recorded(profile, recorded));
     }

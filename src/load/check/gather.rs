@@ -18,7 +18,7 @@ use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Label, Samples, Session, Target};
-use crate::symbolize::{Site, Symbol};
+use crate::symbolize::{Site, Symbol, lacks_split_files};
 use crate::unwind::Arch;
 
 use super::stages::Stages;
@@ -609,7 +609,8 @@ fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<C
         let is_file = session.dsos.get(dso).kind == DsoKind::File;
         if is_file && session.dsos.binary(dso).is_some() {
             let debug = session.dsos.debug(dso);
-            if debug.is_none_or(|elf| elf.debug_section(".debug_info").is_none()) {
+            let has_none = debug.is_none_or(|elf| elf.debug_section(".debug_info").is_none());
+            if has_none || lacks_split_files(&session.dsos, dso) {
                 found.0.insert(Some(dso), samples);
             }
         }

@@ -319,6 +319,11 @@ impl<'a> DebugInfo<'a> {
         units_at(&self.ranges, &self.unplaced, addresses, f);
     }
 
+    /// The units that can be read, in the order of the file.
+    pub(super) fn units(&self) -> impl Iterator<Item = Unit<'a>> {
+        self.headers.indices().filter_map(|unit| self.unit(unit))
+    }
+
     /// How much work a unit is: its length.
     pub(super) fn unit_size(&self, unit: UnitId) -> usize {
         self.headers[unit].length_including_self()

@@ -25,6 +25,24 @@ pub(super) struct SplitFiles<'t, 'a> {
     missing: AtomicBool,
 }
 
+/// Whether functions of a file are described in files that are not there. Looks at few units: compilers split all of a program.
+#[must_use]
+pub fn lacks_split_files<'a>(dsos: &DsoTable<'a>, dso: DsoId) -> bool {
+    /// Units that are looked at.
+    const FEW: usize = 64;
+    // Whoever splits puts addresses there.
+    let elf = dsos.debug(dso);
+    let Some(elf) = elf.filter(|elf| elf.debug_section(".debug_addr").is_some()) else {
+        return false;
+    };
+    let Some(info) = DebugInfo::of_files(elf, None, false, None) else {
+        return false;
+    };
+    let files = SplitFiles::new(dsos, dso);
+    let mut units = info.units().take(FEW);
+    units.any(|unit| Link::of(&info, &unit).is_some() && files.of(&info, &unit).is_none())
+}
+
 /// A unit's better half.
 pub(super) struct Split<'a> {
     pub(super) info: DebugInfo<'a>,

@@ -396,6 +396,11 @@ impl<'p> Maker<'p> {
         };
         let cpu = |cpu: Option<u32>| cpu.and_then(|cpu| i32::try_from(cpu).ok()).unwrap_or(-1);
         let tid = |thread: ThreadId| i64::from(profile[thread].tid.cast_signed());
+        let name = |event: EventId| self.events.get(usize::from(event.0));
+        let event = samples().map(|s| name(s.event).map_or("", |name| name));
+        let units: Vec<Cow<'_, str>> = samples()
+            .map(|s| unit_word(profile.events[s.event].unit))
+            .collect();
         Table::new(
             TIMES,
             [
@@ -403,6 +408,8 @@ impl<'p> Maker<'p> {
                     "recording",
                     Values::Int64(vec![self.recording; stacks.len()]),
                 ),
+                ("event", Values::texts(event)),
+                ("unit", Values::texts(units.iter().map(AsRef::as_ref))),
                 (
                     "time",
                     Values::Micros(samples().map(|s| time(s.time)).collect()),

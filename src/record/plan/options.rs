@@ -119,6 +119,11 @@ impl Options {
             events.extend([SWITCHES.to_owned(), format!("cpu-clock/freq={hertz}/")]);
             more.insert(0, "--switch-events".to_owned());
         }
+        // With -F perf samples all events by frequency, those too that have a period of their own, and switches.
+        let has_rate = |event: &String| event.contains("freq=") || event.contains("period=");
+        if asked.frequency.is_none() && events.iter().any(has_rate) {
+            frequency = None;
+        }
         if asked.metrics {
             events.extend(COUNTERS.map(str::to_owned));
         }
