@@ -69,6 +69,8 @@ const SCHEMA: [(&str, &[(&str, &str)]); 6] = [
         "times",
         &[
             ("recording", "int64"),
+            ("event", "text"),
+            ("unit", "text"),
             ("time", "micros"),
             ("cpu", "int32"),
             ("tid", "int64"),
