@@ -109,6 +109,24 @@ fn names_and_losses_are_held_against_their_limits() {
         level(&verdict(unresolved(101)), "symbols"),
         Some(Level::Fail)
     );
+    // Names of the idle task are no names of what is shown.
+    let mostly_idle = Evidence {
+        loss: Loss {
+            samples: 1000,
+            idle: 900,
+            ..Loss::default()
+        },
+        ..unresolved(50)
+    };
+    let found = verdict(mostly_idle);
+    assert_eq!(level(&found, "symbols"), Some(Level::Fail));
+    assert_eq!(found.numbers.named, Some(0.5));
+    let unfollowed = Evidence {
+        unfollowed: 3,
+        ..good()
+    };
+    let found = level(&verdict(unfollowed), "samples.not-followed");
+    assert_eq!(found, Some(Level::Warn));
     let lost = |lost| Evidence {
         loss: Loss {
             samples: 1000,

@@ -398,3 +398,18 @@ fn seconds(time: SystemTime) -> f64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     (since.as_secs_f64() * 1000.0).round() / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_table_that_is_there_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(KALLSYMS_PACKED);
+        fs::write(&path, "of somebody").expect("written");
+        let error = keep_kallsyms(folder.path()).expect_err("it is there");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("still there"), b"of somebody");
+    }
+}

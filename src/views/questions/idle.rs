@@ -128,9 +128,13 @@ mod tests {
         let clock = EventId(0);
         profile.events[clock].unit = Unit::Nanoseconds;
         profile.recording.idle_cpus = 2;
+        (profile.quality.samples, profile.quality.unresolved_samples) = (3, 1);
         let idle = profile.threads.last_idx();
         (profile.threads[idle].pid, profile.threads[idle].tid) = (0, 0);
         let left = leave_out(&mut profile);
+        // What it runs has a name, which says nothing of the rest.
+        let quality = &profile.quality;
+        assert_eq!((quality.samples, quality.unresolved_samples), (2, 1));
         assert_eq!(
             left[clock].line().as_deref(),
             Some("idle: 5.000 s of 2 CPUs left out (--idle keeps it)")

@@ -157,6 +157,20 @@ fn times_without_a_sample_are_gaps() {
     assert!(!name(&functions, gaps.all[0].before).is_empty());
 }
 
+#[test]
+fn times_in_which_samples_were_lost_are_no_gaps() {
+    let wanted = [2000..2200, 5000..5300];
+    let mut samples = stalls();
+    samples.retain(|(time, ..)| !wanted.iter().any(|gap| gap.contains(&(time / MS))));
+    let mut profile = profile(&samples);
+    // The kernel tells of it when there is room again.
+    profile.recording.lost_at = vec![1000 * MS, 5299 * MS];
+    let (over, _) = over(&profile);
+    let gaps = over.gaps.iter().flat_map(|gaps| &gaps.all);
+    let from: Vec<u64> = gaps.map(|gap| gap.from / MS).collect();
+    assert_eq!((from, over.lost_gaps), (vec![1999], 1));
+}
+
 /// Samples of two functions, of which the first has so large a share before and behind the middle.
 fn shift(count: u64, seed: u64, shares: [f64; 2]) -> Profile {
     let mut chance = Chance(seed);
