@@ -248,8 +248,10 @@ fn facts(
     let about = summary
         .is_sampled()
         .then(|| (summary.name.clone(), summary.samples));
-    // Of several recordings the worst one speaks for all.
-    let verdicts = evidence.iter();
+    // Of several recordings the worst one of those that are shown speaks for all, under its name.
+    let has_it = |of: &&Evidence| of.events.iter().any(|event| event.name == summary.name);
+    let are_shown = evidence.iter().any(|of| has_it(&of));
+    let verdicts = evidence.iter().filter(|of| !are_shown || has_it(of));
     let verdicts = verdicts.map(|evidence| judge_for(evidence, about.clone(), limits));
     let badness = |verdict: &Verdict| {
         let levels = [Level::Fail, Level::Warn];
@@ -260,10 +262,20 @@ fn facts(
         levels.map(count)
     };
     let verdict = verdicts.rev().max_by_key(badness);
-    let facts = Facts {
+    let mut facts = Facts {
         idle,
         ..Facts::of(profile, tally, verdict.as_ref())
     };
+    let parts = &profile.recording.parts;
+    if parts.len() > 1
+        && let Some(verdict) = &verdict
+    {
+        let part = parts.iter().find(|part| part.path == verdict.path);
+        let name = part.map_or(&verdict.path, |part| &part.name);
+        for finding in &mut facts.findings {
+            finding.text = format!("{name}: {}", finding.text);
+        }
+    }
     (
         facts,
         verdict.map(|verdict| verdict.numbers).unwrap_or_default(),

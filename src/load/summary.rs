@@ -130,7 +130,10 @@ pub(super) fn summarise(
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
         time_range: time_range(samples),
-        begin: session.seen.map(|(first, _)| first),
+        // Where no times were recorded all are 0.
+        begin: session
+            .seen
+            .and_then(|(first, last)| (last > 0).then_some(first)),
         wall_clock: recording
             .features
             .clock_data
