@@ -220,10 +220,12 @@ fn samples(
         });
     }
     if evidence.unfollowed > 0 {
+        let which = match evidence.unfollowed {
+            1 => "1 thread or process that began was".to_owned(),
+            count => format!("{count} threads or processes that began were"),
+        };
         let text = format!(
-            "{} threads or processes that began were not recorded: no event was to follow them (perf record -i, --per-thread, or \
-             groups with :S)",
-            evidence.unfollowed
+            "{which} not recorded: no event followed (perf record -i, --per-thread, or groups with :S)"
         );
         let fix = "record without these: pjit record, or perf record without -i";
         out.push(finding(Level::Warn, "samples.not-followed", text).fixed_by([fix]));
