@@ -62,7 +62,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
 use crate::load::{self, LoadError, LoadOptions};
 use crate::needs::Needs;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, Profile, counted_by};
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
@@ -249,7 +249,10 @@ fn facts(
         .is_sampled()
         .then(|| (summary.name.clone(), summary.samples));
     // Of several recordings the worst one of those that are shown speaks for all, under its name.
-    let has_it = |of: &&Evidence| of.events.iter().any(|event| event.name == summary.name);
+    let has_it = |of: &&Evidence| {
+        let mut names = of.events.iter().map(|event| counted_by(&event.name));
+        names.any(|name| name == counted_by(&summary.name))
+    };
     let are_shown = evidence.iter().any(|of| has_it(&of));
     let verdicts = evidence.iter().filter(|of| !are_shown || has_it(of));
     let verdicts = verdicts.map(|evidence| judge_for(evidence, about.clone(), limits));

@@ -39,6 +39,7 @@ pub use build::{Built, Material, build, queries, settle_calls};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use pool::Pool;
+pub(crate) use pool::counted_by;
 pub use predictions::Predictions;
 
 pub use crate::collect::{Branched, Facet, Facets, FacetsId, FacetsPool, Of, Show, TextId};

@@ -10,6 +10,7 @@
 //! kinds do not add up. Threads of two recordings are never one. Where nobody asks for threads, those of one name and program
 //! have one entry for each stack all the same, so that memory grows with stacks and not with recordings.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -563,8 +564,46 @@ fn known<I: crate::ids::Idx>(
 
 /// Whether two recordings count the same.
 fn is_same(one: &EventSummary, other: &EventSummary) -> bool {
-    (&one.name, one.unit, one.counted) == (&other.name, other.unit, other.counted)
+    (what(one), one.unit, one.counted) == (what(other), other.unit, other.counted)
         && (one.is_tracepoint, one.is_whole) == (other.is_tracepoint, other.is_whole)
+}
+
+/// What an event counts: its name, with one name for what is one function in the C library.
+fn what(event: &EventSummary) -> Cow<'_, str> {
+    let name = &event.name;
+    if event.counted.is_some() {
+        let words = name.split(' ');
+        let words = words.map(|word| match word {
+            "memalign" => "aligned_alloc",
+            "memalign," => "aligned_alloc,",
+            word => word,
+        });
+        return words.collect::<Vec<&str>>().join(" ").into();
+    }
+    if event.is_tracepoint {
+        return name.into();
+    }
+    counted_by(name)
+}
+
+/// What an event of this name counts: for clocks without what is said of their rate and precision.
+pub(crate) fn counted_by(name: &str) -> Cow<'_, str> {
+    let mut clocks = ["cpu-clock", "task-clock"].into_iter();
+    let found = clocks.find_map(|clock| Some((clock, name.strip_prefix(clock)?)));
+    let Some((clock, rest)) = found else {
+        return name.into();
+    };
+    let (terms, modifiers) = match rest.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
+        Some(parts) => parts,
+        None => ("", rest.strip_prefix(':').unwrap_or(rest)),
+    };
+    let is_how = |term: &&str| {
+        let how = ["freq=", "period=", "call-graph=", "stack-size="];
+        !term.is_empty() && !how.iter().any(|how| term.starts_with(how))
+    };
+    let terms: Vec<&str> = terms.split(',').filter(is_how).collect();
+    let modifiers = modifiers.replace(['p', 'P', ':'], "");
+    format!("{clock} {} {modifiers}", terms.join(",")).into()
 }
 
 fn add_event(sum: &mut EventSummary, more: &EventSummary) {
@@ -588,4 +627,39 @@ fn add_event(sum: &mut EventSummary, more: &EventSummary) {
     holds.cost &= other.cost;
     holds.instruction_latency &= other.instruction_latency;
     holds.branches &= other.branches;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_one_however_often_and_precisely_they_tick() {
+        let event = |name: &str, counted| EventSummary {
+            name: name.to_owned(),
+            counted,
+            ..EventSummary::default()
+        };
+        let same = |a: &str, b: &str, counted| {
+            assert_eq!(what(&event(a, counted)), what(&event(b, counted)));
+        };
+        let other = |a: &str, b: &str| {
+            assert_ne!(what(&event(a, None)), what(&event(b, None)));
+        };
+        same("cpu-clock", "cpu-clock:ppp", None);
+        same("cpu-clock:u", "cpu-clock/freq=1999/u", None);
+        same("task-clock/period=1000,call-graph=fp/", "task-clock", None);
+        other("cpu-clock", "cpu-clock:u");
+        other("cpu-clock", "task-clock");
+        other("cycles", "cycles:ppp");
+        let (a, b) = (
+            "live (bytes of malloc, memalign not freed)",
+            "live (bytes of malloc, aligned_alloc not freed)",
+        );
+        same(a, b, Some("blocks"));
+        assert_ne!(
+            what(&event("alloc (bytes of malloc)", Some("blocks"))),
+            what(&event(a, Some("blocks")))
+        );
+    }
 }
