@@ -152,8 +152,8 @@ impl<'a> DebugInfo<'a> {
         Some(info)
     }
 
-    /// What is read of the largest sections is noted piece by piece.
-    fn of_elf<'f: 'a>(
+    /// The DWARF of a file without the addresses of its units. What is read of the largest sections is noted piece by piece.
+    pub(super) fn of_elf<'f: 'a>(
         elf: &ElfFile<'f>,
         lines: bool,
         unpacked: Option<&Unpacked<'a>>,

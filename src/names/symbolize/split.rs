@@ -32,10 +32,12 @@ pub fn lacks_split_files<'a>(dsos: &DsoTable<'a>, dso: DsoId) -> bool {
     const FEW: usize = 64;
     // Whoever splits puts addresses there.
     let elf = dsos.debug(dso);
-    let Some(elf) = elf.filter(|elf| elf.debug_section(".debug_addr").is_some()) else {
+    let splits =
+        |elf: &&ElfFile<'_>| !elf.is_big_endian() && elf.debug_section(".debug_addr").is_some();
+    let Some(elf) = elf.filter(splits) else {
         return false;
     };
-    let Some(info) = DebugInfo::of_files(elf, None, false, None) else {
+    let Some(info) = DebugInfo::of_elf(elf, false, None) else {
         return false;
     };
     let files = SplitFiles::new(dsos, dso);
