@@ -249,9 +249,10 @@ fn facts(
         .is_sampled()
         .then(|| (summary.name.clone(), summary.samples));
     // Of several recordings the worst one of those that are shown speaks for all, under its name.
+    let counted = counted_by(&summary.name);
     let has_it = |of: &&Evidence| {
         let mut names = of.events.iter().map(|event| counted_by(&event.name));
-        names.any(|name| name == counted_by(&summary.name))
+        names.any(|name| name == counted)
     };
     let are_shown = evidence.iter().any(|of| has_it(&of));
     let verdicts = evidence.iter().filter(|of| !are_shown || has_it(of));

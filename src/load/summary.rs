@@ -9,8 +9,8 @@ use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
-    ByEnd, EventId, EventSummary, FrameId, Holds, Part, Profile, Quality, RecordingSummary,
-    Sampling, StackEnd, ThreadId,
+    ByEnd, EventId, EventSummary, Holds, Part, Profile, Quality, RecordingSummary, Sampling,
+    StackEnd, ThreadId,
 };
 use crate::session::{Samples, Session};
 
@@ -97,13 +97,13 @@ pub(super) fn summarise(
         ..Quality::default()
     };
     let mut events = std::mem::take(&mut profile.events);
-    for (event, leaf, samples, period) in counted(profile) {
-        let event = &mut events[event];
-        event.samples += samples;
-        event.period = event.period.wrapping_add(period);
-        quality.samples += samples;
-        if profile[leaf].symbol.is_none() {
-            quality.unresolved_samples += samples;
+    for portion in profile.portions() {
+        let event = &mut events[portion.event];
+        event.samples += portion.samples;
+        event.period = event.period.wrapping_add(portion.period);
+        quality.samples += portion.samples;
+        if profile[portion.leaf].symbol.is_none() {
+            quality.unresolved_samples += portion.samples;
         }
     }
     profile.events = events;
@@ -166,9 +166,7 @@ pub(super) fn summarise(
 /// Processors that the idle task was met on.
 fn idle_cpus(session: &Session<'_>, samples: &Samples) -> usize {
     let threads = session.threads.iter();
-    let is_idle: IndexVec<ThreadId, bool> = threads
-        .map(|thread| (thread.pid, thread.tid) == (0, 0))
-        .collect();
+    let is_idle: IndexVec<ThreadId, bool> = threads.map(|thread| thread.is_idle()).collect();
     if !is_idle.raw.contains(&true) {
         return 0;
     }
@@ -188,14 +186,6 @@ fn time_range(samples: &Samples) -> Option<(u64, u64)> {
     let last = times.next_back().unwrap_or(first);
     // Where no times were recorded all are 0.
     (last.0 > 0).then_some((first.0, last.0))
-}
-
-/// Event, leaf, number and period of samples.
-fn counted(profile: &Profile) -> impl Iterator<Item = (EventId, FrameId, u64, u64)> {
-    let entries = profile.entries.iter();
-    let entries = entries.map(|entry| (entry.event, entry.leaf, entry.samples, entry.period));
-    let samples = profile.samples.iter();
-    entries.chain(samples.map(|sample| (sample.event, sample.leaf, 1, sample.period)))
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

@@ -7,7 +7,7 @@ use super::summary::{PageOptions, head};
 use crate::profile::ThreadId;
 use crate::questions::budget::{self, Want};
 use crate::questions::functions::FunctionId;
-use crate::questions::over_time::{Gaps, OverTime, Phase, Spell, median};
+use crate::questions::over_time::{Gaps, OverTime, Phase, Spell};
 use crate::questions::summary::Summary;
 use crate::run_state::RunState;
 
@@ -176,15 +176,13 @@ impl Maker<'_> {
 
     fn gaps(&self) -> Table {
         let rows = self.over.gaps.iter().take(MOST).map(|gaps| {
-            let lengths = gaps.all.iter().map(|gap| gap.length());
-            let lengths: Vec<u64> = lengths.collect();
             let longest = gaps.longest().copied();
             let cell = |text: &dyn Fn(&crate::questions::over_time::Gap) -> String| {
                 longest.as_ref().map_or_else(String::new, text)
             };
             vec![
                 format!("{} x", gaps.all.len()),
-                milliseconds(median(&lengths)),
+                milliseconds(gaps.median()),
                 cell(&|gap| milliseconds(gap.length())),
                 cell(&|gap| format!("+{:.3}", self.since(gap.from))),
                 cell(&|gap| {

@@ -296,18 +296,19 @@ pub fn quality_figures(profile: &Profile) -> String {
         ..
     } = &profile.quality;
     let mut parts = Vec::new();
+    let stacks = profile.quality.walked();
     let Walked {
         recorded,
         walked,
         complete,
-    } = profile.quality.walked();
+    } = stacks;
     if walked > 0 {
         parts.push(format!(
             "{:.2}% in complete stacks",
             percent(complete, walked)
         ));
         parts.extend(incomplete(profile, walked));
-        parts.extend(as_recorded_beside(&profile.quality.walked()));
+        parts.extend(as_recorded_beside(&stacks));
     } else if recorded > 0 {
         parts.extend(as_recorded(profile, recorded));
     }

@@ -384,6 +384,29 @@ impl Profile {
         known.copied().unwrap_or_else(|| entry.equal_squares())
     }
 
+    /// The entries, and the samples where the view asked for those.
+    pub fn portions(&self) -> impl Iterator<Item = Portion> {
+        let entries = self.entries.iter().map(|entry| Portion {
+            event: entry.event,
+            comm: entry.comm,
+            thread: entry.thread,
+            leaf: entry.leaf,
+            stack: entry.stack,
+            period: entry.period,
+            samples: entry.samples,
+        });
+        let samples = self.samples.iter().map(|sample| Portion {
+            event: sample.event,
+            comm: sample.comm,
+            thread: sample.thread,
+            leaf: sample.leaf,
+            stack: sample.stack,
+            period: sample.period,
+            samples: 1,
+        });
+        entries.chain(samples)
+    }
+
     /// Leaves out frames that stacks begin with.
     pub fn trim(&mut self, trim: Trim) {
         trim::trim(self, trim);
@@ -644,6 +667,25 @@ pub struct Sample {
     pub address: Option<u64>,
     /// The facets that the view asked for, see [`Profile::facets`].
     pub facets: FacetsId,
+}
+
+/// What a stack of a thread weighs: an entry, or a sample where the view asked for those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Portion {
+    /// What was counted.
+    pub event: EventId,
+    /// Comm at the time.
+    pub comm: CommId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// The sample's own ip, resolved without inlines.
+    pub leaf: FrameId,
+    /// Its call chain; empty stack when there is none.
+    pub stack: StackId,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
 }
 
 /// A time in which a thread was not on a processor.

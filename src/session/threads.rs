@@ -42,6 +42,14 @@ pub struct ThreadLife {
     named: bool,
 }
 
+impl ThreadLife {
+    /// Whether it is what processors run when there is nothing to do.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.pid == 0 && self.tid == 0
+    }
+}
+
 /// Comms as numbers.
 #[derive(Debug, Default)]
 pub struct Comms {

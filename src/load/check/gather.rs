@@ -45,7 +45,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
             idle: {
                 let idle = collected.rows.iter();
-                let idle = idle.filter(|row| is_idle(session, row.key.thread));
+                let idle = idle.filter(|row| session.threads[row.key.thread].is_idle());
                 idle.map(|row| row.samples).sum()
             },
             lost: session.stats.lost(),
@@ -308,12 +308,6 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
     }
 }
 
-/// Whether a thread is what processors run when there is nothing to do.
-fn is_idle(session: &Session<'_>, thread: ThreadId) -> bool {
-    let thread = &session.threads[thread];
-    (thread.pid, thread.tid) == (0, 0)
-}
-
 /// Samples without a name by reason, without those of the idle task; and the samples in each file.
 fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
@@ -323,7 +317,7 @@ fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
         }
-        if is_idle(stages.session, row.key.thread) {
+        if stages.session.threads[row.key.thread].is_idle() {
             continue;
         }
         if let Some(reason) = reason(stages, row.key.thread, pc) {

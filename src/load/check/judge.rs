@@ -437,52 +437,44 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         let of_end = evidence.ends.iter().filter(|share| share.end == end);
         of_end.map(|share| share.samples).sum()
     };
-    let mut parts = Vec::new();
-    let share = percent(samples(StackEnd::CallerMissing), recorded);
-    if share > 0.0 {
-        let level = if share >= WORTH_WARNING_OF_CALLERS {
+    let part = |end, worth, check, what: &str, fix| {
+        let share = percent(samples(end), recorded);
+        let level = if share >= worth {
             Level::Warn
         } else {
             Level::Note
         };
-        let text = format!(
-            "{share:.2}% lack a caller, behind a function that has no frame of its own; [caller missing] stands there"
-        );
-        let row = finding(level, "stacks.caller-missing", text)
-            .fixed_by(["pjit record without -g: it copies stacks, which need no frames"]);
-        parts.push(row.without_advice_below(Level::Warn));
-    }
-    let share = percent(samples(StackEnd::ChainFull), recorded);
-    if share > 0.0 {
-        let text = format!(
-            "{share:.2}% have as many frames as the kernel records, so that outer ones are missing; [too deep] stands there"
-        );
-        let level = if share >= WORTH_WARNING {
-            Level::Warn
-        } else {
-            Level::Note
-        };
-        let row = finding(level, "stacks.too-deep", text).fixed_by([
+        let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by([fix]);
+        (share > 0.0).then(|| row.without_advice_below(Level::Warn))
+    };
+    let kept = format!(
+        "have as many calls as the processor keeps ({}), so that outer ones may be missing",
+        evidence.calls_kept
+    );
+    let parts = [
+        part(
+            StackEnd::CallerMissing,
+            WORTH_WARNING_OF_CALLERS,
+            "stacks.caller-missing",
+            "lack a caller, behind a function that has no frame of its own; [caller missing] stands there",
+            "pjit record without -g: it copies stacks, which need no frames",
+        ),
+        part(
+            StackEnd::ChainFull,
+            WORTH_WARNING,
+            "stacks.too-deep",
+            "have as many frames as the kernel records, so that outer ones are missing; [too deep] stands there",
             "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024",
-        ]);
-        parts.push(row.without_advice_below(Level::Warn));
-    }
-    let share = percent(samples(StackEnd::BranchesFull), recorded);
-    if share > 0.0 {
-        let text = format!(
-            "{share:.2}% have as many calls as the processor keeps ({}), so that outer ones may be missing",
-            evidence.calls_kept
-        );
-        let level = if share >= WORTH_WARNING {
-            Level::Warn
-        } else {
-            Level::Note
-        };
-        let row = finding(level, "stacks.calls-kept", text)
-            .fixed_by(["pjit record, or its -g with everything built by -fno-omit-frame-pointer"]);
-        parts.push(row.without_advice_below(Level::Warn));
-    }
-    parts
+        ),
+        part(
+            StackEnd::BranchesFull,
+            WORTH_WARNING,
+            "stacks.calls-kept",
+            &kept,
+            "pjit record, or its -g with everything built by -fno-omit-frame-pointer",
+        ),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 /// The line for stacks within which frames are missing.

@@ -21,7 +21,7 @@ use super::stdio::quality_figures;
 use super::strings::{Strings, TextId};
 use super::text::harmless;
 use crate::needs::Needs;
-use crate::profile::{CommId, EventId, FrameId, Profile, StackId, ThreadId};
+use crate::profile::{EventId, FrameId, Portion, Profile, StackId, ThreadId};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::payers::{Paid, Payer};
@@ -154,15 +154,6 @@ struct Row {
     stack: i64,
 }
 
-/// Where a sample was taken, and what it is of.
-struct Place {
-    event: EventId,
-    thread: ThreadId,
-    comm: CommId,
-    stack: StackId,
-    leaf: FrameId,
-}
-
 struct Maker<'p> {
     profile: &'p Profile,
     options: &'p DatasetOptions,
@@ -272,7 +263,7 @@ impl<'p> Maker<'p> {
         (id, own)
     }
 
-    fn row(&mut self, place: &Place) -> Row {
+    fn row(&mut self, place: &Portion) -> Row {
         let profile = self.profile;
         let (stack, leaf) = self.stack(place.stack, place.leaf);
         let thread = &profile[place.thread];
@@ -296,31 +287,12 @@ impl<'p> Maker<'p> {
     /// Rows with weight and number, in the order of the file.
     fn rows(&mut self) -> Vec<(Row, u64, u64)> {
         let profile = self.profile;
-        let entries = profile.entries.iter().map(|entry| {
-            let place = Place {
-                event: entry.event,
-                thread: entry.thread,
-                comm: entry.comm,
-                stack: entry.stack,
-                leaf: entry.leaf,
-            };
-            (place, entry.period, entry.samples)
-        });
-        let samples = profile.samples.iter().map(|sample| {
-            let place = Place {
-                event: sample.event,
-                thread: sample.thread,
-                comm: sample.comm,
-                stack: sample.stack,
-                leaf: sample.leaf,
-            };
-            (place, sample.period, 1)
-        });
         let mut numbers: FxHashMap<Row, usize> = FxHashMap::default();
         let mut rows: Vec<(Row, u64, u64)> = Vec::new();
-        for (place, weight, samples) in entries.chain(samples) {
-            let row = self.row(&place);
+        for portion in profile.portions() {
+            let row = self.row(&portion);
             let at = *numbers.entry(row).or_insert(rows.len());
+            let (weight, samples) = (portion.period, portion.samples);
             match rows.get_mut(at) {
                 Some((_, sum, count)) => {
                     *sum = sum.saturating_add(weight);

@@ -319,7 +319,7 @@ fn check_loss(
     Ok(())
 }
 
-/// Nobody has so many bytes: an address has 48 bits, and half of them are the kernel's or need a request of their own.
+/// So many bytes no request gets: addresses that a program is given without asking for larger ones have fewer than 48 bits.
 const IMPOSSIBLE: u64 = 1 << 48;
 
 /// Leaves a sample for each block, where it was: there may be as many of them as there is memory for. Gives how many were asked

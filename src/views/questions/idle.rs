@@ -48,10 +48,18 @@ pub fn amount(unit: Unit, weight: u64) -> String {
 /// Takes the samples of the idle task out of all events that stand for CPU, and out of their totals.
 pub fn leave_out(profile: &mut Profile) -> IndexVec<EventId, Idle> {
     let counts = weights(profile);
-    leave_out_of_quality(profile);
     let is_idle: IndexVec<ThreadId, bool> = profile.threads.iter().map(|t| t.is_idle()).collect();
     let goes = |event: EventId, thread: ThreadId| counts[event].samples > 0 && is_idle[thread];
-    if counts.iter().any(|count| count.samples > 0) {
+    let idle: u64 = counts.iter().map(|count| count.samples).sum();
+    if idle > 0 {
+        // What it runs nearly always has a name, and nobody looks at it: it is no evidence for the names of the rest.
+        let nameless = profile
+            .portions()
+            .filter(|of| goes(of.event, of.thread) && profile[of.leaf].symbol.is_none());
+        let nameless: u64 = nameless.map(|of| of.samples).sum();
+        let quality = &mut profile.quality;
+        quality.samples = quality.samples.saturating_sub(idle);
+        quality.unresolved_samples = quality.unresolved_samples.saturating_sub(nameless);
         profile
             .entries
             .retain(|entry| !goes(entry.event, entry.thread));
@@ -73,39 +81,16 @@ pub fn leave_out(profile: &mut Profile) -> IndexVec<EventId, Idle> {
     left.collect()
 }
 
-/// What the idle task runs nearly always has a name, and nobody looks at it: it is no evidence for the names of the rest.
-fn leave_out_of_quality(profile: &mut Profile) {
-    let (mut all, mut nameless) = (0, 0);
-    let entries = profile.entries.iter();
-    let entries = entries.map(|e| (e.event, e.thread, e.leaf, e.samples));
-    let samples = profile.samples.iter();
-    let samples = samples.map(|s| (s.event, s.thread, s.leaf, 1));
-    for (event, thread, leaf, samples) in entries.chain(samples) {
-        if profile[thread].is_idle() && profile[event].is_cpu() {
-            all += samples;
-            nameless += if profile[leaf].symbol.is_none() {
-                samples
-            } else {
-                0
-            };
-        }
-    }
-    let quality = &mut profile.quality;
-    quality.samples = quality.samples.saturating_sub(all);
-    quality.unresolved_samples = quality.unresolved_samples.saturating_sub(nameless);
-}
-
 /// What the idle task weighs in events that stand for CPU.
 #[must_use]
 pub fn weights(profile: &Profile) -> IndexVec<EventId, Count> {
     let mut counts: IndexVec<EventId, Count> = index_vec![Count::default(); profile.events.len()];
-    let entries = profile.entries.iter();
-    let entries = entries.map(|e| (e.event, e.thread, e.period, e.samples));
-    let samples = profile.samples.iter();
-    let samples = samples.map(|s| (s.event, s.thread, s.period, 1));
-    for (event, thread, period, samples) in entries.chain(samples) {
-        if profile[thread].is_idle() && profile[event].is_cpu() {
-            counts[event].add(Count { period, samples });
+    for of in profile.portions() {
+        if profile[of.thread].is_idle() && profile[of.event].is_cpu() {
+            counts[of.event].add(Count {
+                period: of.period,
+                samples: of.samples,
+            });
         }
     }
     counts

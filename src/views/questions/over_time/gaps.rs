@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::spells::{steps, usual_period};
+use super::spells::{median, steps, usual_period};
 use super::timeline::{OfThread, Timeline};
 use crate::profile::{ThreadId, Wait};
 use crate::questions::functions::FunctionId;
@@ -48,6 +48,13 @@ impl Gaps {
         self.all
             .iter()
             .fold(0, |sum, gap| sum.saturating_add(gap.length()))
+    }
+
+    /// The median of their lengths.
+    #[must_use]
+    pub fn median(&self) -> u64 {
+        let lengths: Vec<u64> = self.all.iter().map(Gap::length).collect();
+        median(&lengths)
     }
 
     /// The longest, of equals the first.

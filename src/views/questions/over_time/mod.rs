@@ -20,7 +20,7 @@ mod tests;
 pub use gaps::{Gap, Gaps};
 pub use phases::Phase;
 pub use series::{COLUMNS, Series};
-pub use spells::{Spell, median};
+pub use spells::Spell;
 
 use std::collections::BTreeMap;
 

@@ -268,8 +268,7 @@ pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
 }
 
 /// The middle one, of an even number the mean of both.
-#[must_use]
-pub fn median(of: &[u64]) -> u64 {
+pub(super) fn median(of: &[u64]) -> u64 {
     let mut of = of.to_vec();
     of.sort_unstable();
     let middle = of.len() / 2;
