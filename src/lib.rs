@@ -91,7 +91,7 @@ pub use base::{
     time_spec, unit,
 };
 #[doc(hidden)]
-pub use base::{build_id, disasm, intern};
+pub use base::{arch, build_id, disasm, intern};
 use base::{parallel, rbtree, unseen, zstd};
 #[doc(hidden)]
 pub use formats::{dso, jitdump, perfdata};

@@ -2,6 +2,7 @@
 //! that make code.
 
 pub mod address;
+pub mod arch;
 pub mod build_id;
 pub mod diagnostics;
 pub mod disasm;

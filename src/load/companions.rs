@@ -4,9 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::options::LoadOptions;
 use crate::address::Timestamp;
+use crate::arch::Arch;
 use crate::collect::Collected;
 use crate::diagnostics::{Diagnostics, OfFiles};
-use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, Span};
 use crate::find::SearchPaths;
 use crate::input::{BUNDLE_ROOT, Refusal, Store, is_link, this_machine};
@@ -79,7 +79,7 @@ pub(super) fn companions<'a>(
     let mut dsos = DsoTable::new(store, search, diag);
     // A recording that does not tell is taken for one of this machine.
     if let Some(arch) = recording.features.arch.as_deref() {
-        dsos.set_machine(Machine::from_uname(arch));
+        dsos.set_arch(Arch::from_uname(arch));
     }
     if let Some(when) = made_here(recording) {
         let told = recording.features.sample_time;

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::arch::Arch;
 use crate::dso::{DsoId, Kin};
 use crate::ids::Idx;
 use crate::session::Session;
 use crate::symbolize::DebugStore;
-use crate::unwind::{Arch, Unwinder};
+use crate::unwind::Unwinder;
 
 /// What other recordings have opened and found out.
 pub(super) struct Known<'a> {
@@ -52,7 +53,7 @@ impl<'a> Known<'a> {
             let found = || files_of(session, *dso);
             is_named && found().is_some_and(|found| are_same(&found, files))
         };
-        let arch = Arch::of(session.dsos.machine());
+        let arch = session.dsos.arch();
         let fits = |kept: &Kept<'a>| kept.arch == arch && kept.files.iter().all(is_same);
         let at = learned.iter().position(fits)?;
         Some(learned.remove(at).unwinder)
@@ -79,7 +80,7 @@ impl<'a> Known<'a> {
         if learned.len() == MOST {
             learned.remove(0);
         }
-        let arch = Arch::of(session.dsos.machine());
+        let arch = session.dsos.arch();
         learned.push(Kept {
             arch,
             files,

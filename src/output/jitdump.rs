@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use crate::arch::Arch;
 use crate::jitdump::dump::{Content, Header, Load, Move, Reader, RecordHead};
 use crate::jitdump::lint::{
     Finding, Grade, HeaderClock, header_clock, many, records_on_wall_clock, seconds, unit_name,
@@ -126,16 +127,14 @@ fn format(survey: &Survey) -> String {
 
 /// `e_machine` of ELF, for what JITs run on.
 fn machine(number: u32) -> String {
+    let known = u16::try_from(number).ok().and_then(Arch::from_elf);
     let name = match number {
+        _ if let Some(arch) = known => arch.name(),
         0 => "no machine",
-        3 => "i386",
         8 => "MIPS",
         20 => "PowerPC",
         21 => "PowerPC64",
         22 => "s390",
-        40 => "ARM",
-        62 => "x86-64",
-        183 => "aarch64",
         243 => "RISC-V",
         258 => "LoongArch",
         _ => return format!("machine {number}"),

@@ -4,8 +4,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
-use crate::disasm::Architecture;
-use crate::dso::elf::Machine;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart, VDSO_32};
 use crate::find::{is_temporary_dump, perf_map_path};
 use crate::ids::{IndexSlice, IndexVec, ThreadId, index_vec};
@@ -158,7 +156,7 @@ impl<'a> Session<'a> {
         let ran = samples.iter().filter(|sample| sample.mode == CpuMode::User);
         let ran = ran.map(|sample| (spaces[sample.space].process, sample.ip));
         let left_out = left_out.in_order(threads.processes());
-        jit.prove_twins(architecture(dsos.machine()), ran, left_out, diag);
+        jit.prove_twins(dsos.arch(), ran, left_out, diag);
         let jit_dsos = jit
             .objects()
             .iter()
@@ -756,16 +754,6 @@ impl<'a, 'f> Builder<'a, 'f> {
                 offset,
             ),
         }
-    }
-}
-
-/// Whose instructions a machine runs, where they are understood.
-fn architecture(machine: Machine) -> Option<Architecture> {
-    match machine {
-        Machine::X86_64 => Some(Architecture::X86_64),
-        Machine::X86 => Some(Architecture::X86),
-        Machine::Aarch64 => Some(Architecture::Aarch64),
-        _ => None,
     }
 }
 

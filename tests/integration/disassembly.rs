@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use pjit::disasm::{Architecture, Syntax, for_architecture};
+use pjit::arch::Arch;
+use pjit::disasm::{Syntax, for_arch};
 
 use crate::support::{sample, skip};
 
@@ -65,8 +66,8 @@ fn bare(text: &str) -> String {
     bare
 }
 
-fn by_pjit(architecture: Architecture, syntax: Syntax, code: &[u8]) -> HashMap<u64, String> {
-    let mut disassembler = for_architecture(architecture, syntax);
+fn by_pjit(arch: Arch, syntax: Syntax, code: &[u8]) -> HashMap<u64, String> {
+    let mut disassembler = for_arch(arch, syntax).expect("has one");
     let (mut at, mut text) = (0, String::new());
     let mut found = HashMap::new();
     while at < code.len() {
@@ -99,7 +100,7 @@ fn compare_x86(name: &str, syntax: Syntax, code: &[u8], wanted: f64) {
     let Some(theirs) = by_objdump("objdump", &args, code) else {
         return skip("objdump", "it cannot be run");
     };
-    let (share, others) = share(&theirs, &by_pjit(Architecture::X86_64, syntax, code));
+    let (share, others) = share(&theirs, &by_pjit(Arch::X86_64, syntax, code));
     assert!(
         theirs.len() > 100,
         "{name}: objdump prints {} lines",
@@ -178,7 +179,7 @@ fn aarch64_code_of_a_rust_program() {
     let Some(theirs) = by_objdump("aarch64-linux-gnu-objdump", &["-m", "aarch64"], &code) else {
         return skip("objdump-aarch64", "it cannot be run");
     };
-    let ours = by_pjit(Architecture::Aarch64, Syntax::Att, &code);
+    let ours = by_pjit(Arch::Aarch64, Syntax::Att, &code);
     let (share, others) = share(&theirs, &ours);
     assert!(share >= 0.995, "{share}: {others:#?}");
 }

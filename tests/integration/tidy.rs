@@ -265,6 +265,36 @@ fn no_stage_knows_a_later_one() {
     none(wrong, "a stage that knows a later one");
 }
 
+#[test]
+fn one_enum_names_architectures() {
+    let mut found = Vec::new();
+    for path in files("src") {
+        let lines: Vec<_> = code(&path).into_iter().collect();
+        for (at, (number, line)) in lines.iter().enumerate() {
+            if !line.contains("enum ") {
+                continue;
+            }
+            let body = lines[at..]
+                .iter()
+                .take_while(|(_, line)| line.trim() != "}");
+            let names = |line: &str| {
+                ["X86_64", "Aarch64", "Riscv64", "Arm64"]
+                    .iter()
+                    .any(|name| line.trim().starts_with(name))
+            };
+            if body.filter(|(_, line)| names(line)).count() > 1 {
+                found.push(format!("{}:{number}", path.display()));
+            }
+        }
+    }
+    assert_eq!(
+        found.len(),
+        1,
+        "architectures are a row in src/base/arch.rs: {found:?}"
+    );
+    assert!(found[0].starts_with("src/base/arch.rs"), "{found:?}");
+}
+
 /// The path of a file's module: `["session", "jit", "codes"]`.
 fn module_path(path: &Path) -> Vec<String> {
     let below = without_room(path).with_extension("");

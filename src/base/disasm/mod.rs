@@ -9,6 +9,8 @@
 mod aarch64;
 mod x86;
 
+use crate::arch::Arch;
+
 /// How operands of x86 instructions are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Syntax {
@@ -17,25 +19,6 @@ pub enum Syntax {
     Att,
     /// As Intel's manuals.
     Intel,
-}
-
-/// A kind of processor whose code is understood.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Architecture {
-    /// x86-64.
-    X86_64,
-    /// 32-bit x86.
-    X86,
-    /// 64-bit ARM, without the scalable vectors of SVE.
-    Aarch64,
-}
-
-impl Architecture {
-    /// Whether its instructions are words of four bytes.
-    #[must_use]
-    pub const fn has_words(self) -> bool {
-        matches!(self, Self::Aarch64)
-    }
 }
 
 /// What comes after an instruction.
@@ -76,12 +59,13 @@ pub trait Disassembler {
     fn decode(&mut self, bytes: &[u8], address: u64, text: &mut String) -> Instruction;
 }
 
-/// The disassembler for a processor.
+/// The disassembler for an architecture, if there is one. That of 64-bit ARM lacks the scalable vectors of SVE.
 #[must_use]
-pub fn for_architecture(architecture: Architecture, syntax: Syntax) -> Box<dyn Disassembler> {
-    match architecture {
-        Architecture::X86_64 => Box::new(x86::X86::new(64, syntax)),
-        Architecture::X86 => Box::new(x86::X86::new(32, syntax)),
-        Architecture::Aarch64 => Box::new(aarch64::Aarch64::default()),
-    }
+pub fn for_arch(arch: Arch, syntax: Syntax) -> Option<Box<dyn Disassembler>> {
+    Some(match arch {
+        Arch::X86_64 => Box::new(x86::X86::new(64, syntax)),
+        Arch::X86 => Box::new(x86::X86::new(32, syntax)),
+        Arch::Aarch64 => Box::new(aarch64::Aarch64::default()),
+        Arch::Arm => return None,
+    })
 }

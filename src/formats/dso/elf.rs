@@ -16,6 +16,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader as _};
 
 use super::BuildId;
 use crate::address::{FileOffset, Svma};
+use crate::arch::Arch;
 use crate::input::Store;
 
 /// Why bytes are not a usable ELF file.
@@ -30,67 +31,6 @@ pub enum ElfError {
     /// The header or a header table lies outside the file.
     #[error("ELF headers reach past the end of the file")]
     Truncated,
-}
-
-/// Processor of an ELF file (`e_machine`).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Machine {
-    /// `EM_X86_64`
-    X86_64,
-    /// `EM_AARCH64`
-    Aarch64,
-    /// `EM_386`
-    X86,
-    /// `EM_ARM`
-    Arm,
-    /// Any other, by its number.
-    Other(u16),
-}
-
-impl Machine {
-    /// Whether programs for the other processor can run on this one.
-    #[must_use]
-    pub const fn runs(self, program: Self) -> bool {
-        match (self, program) {
-            (Self::X86_64, program) => matches!(program, Self::X86_64 | Self::X86),
-            (Self::Aarch64, program) => matches!(program, Self::Aarch64 | Self::Arm),
-            _ => true,
-        }
-    }
-
-    const fn from_elf(e_machine: u16) -> Self {
-        match e_machine {
-            3 => Self::X86,
-            40 => Self::Arm,
-            62 => Self::X86_64,
-            183 => Self::Aarch64,
-            other => Self::Other(other),
-        }
-    }
-
-    /// The machine that `uname -m` names so.
-    #[must_use]
-    pub fn from_uname(name: &str) -> Self {
-        match name {
-            "x86_64" => Self::X86_64,
-            "aarch64" | "arm64" => Self::Aarch64,
-            "i386" | "i486" | "i586" | "i686" => Self::X86,
-            name if name.starts_with("arm") => Self::Arm,
-            _ => Self::Other(0),
-        }
-    }
-
-    /// The machine this program runs on.
-    #[must_use]
-    pub const fn host() -> Self {
-        if cfg!(target_arch = "x86_64") {
-            Self::X86_64
-        } else if cfg!(target_arch = "aarch64") {
-            Self::Aarch64
-        } else {
-            Self::Other(0)
-        }
-    }
 }
 
 /// A `PT_LOAD` program header.
@@ -230,7 +170,7 @@ pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
 pub struct ElfFile<'a> {
     bytes: Bytes<'a>,
     store: &'a Store,
-    machine: Machine,
+    arch: Option<Arch>,
     file_type: u16,
     entry: Svma,
     build_id: Option<BuildId>,
@@ -246,7 +186,7 @@ pub struct ElfFile<'a> {
 impl std::fmt::Debug for ElfFile<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ElfFile")
-            .field("machine", &self.machine)
+            .field("arch", &self.arch)
             .field("build_id", &self.build_id)
             .field("segments", &self.segments)
             .field("sections", &self.sections.len())
@@ -289,7 +229,7 @@ impl<'a> ElfFile<'a> {
         Ok(Self {
             bytes,
             store,
-            machine: Machine::from_elf(headers.machine),
+            arch: Arch::from_elf(headers.machine),
             file_type: headers.file_type,
             entry: Svma(headers.entry),
             build_id,
@@ -303,8 +243,8 @@ impl<'a> ElfFile<'a> {
 
     /// The processor.
     #[must_use]
-    pub fn machine(&self) -> Machine {
-        self.machine
+    pub fn arch(&self) -> Option<Arch> {
+        self.arch
     }
 
     /// Whether this is a 64-bit file.

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use lzma_rust2::XzReader;
 
-use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
+use super::elf::{ElfFile, SHT_SYMTAB, string_at};
 use super::evidence::{Against, Evidence, MOST_RIVALS, Span, judge};
 use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
+use crate::arch::Arch;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::find::{
     self, DebugOf, DebugPlace, Kind, Look, Outcome, Proof, SearchPaths, VDSO, path_of,
@@ -141,7 +142,7 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) search: &'t SearchPaths,
     pub(crate) diag: &'t Diagnostics,
     /// Of the recording.
-    pub(crate) machine: Machine,
+    pub(crate) arch: Option<Arch>,
     /// When it was made, if it is of this machine.
     pub(crate) here: Option<&'t Span>,
     /// What other DSOs have opened, of this recording or of others.
@@ -393,7 +394,8 @@ impl<'a> Opener<'_, 'a> {
             // Nothing proves it, but that the recording is of this kernel.
             _ => self.here.is_some(),
         };
-        let is_it = own.machine() == self.machine && own.is_64() != is_narrow && same_build;
+        let same_arch = self.arch.is_some() && own.arch() == self.arch;
+        let is_it = same_arch && own.is_64() != is_narrow && same_build;
         let door = find::own_vdso();
         if !is_it {
             look.missed(door.path(), "another build or kind of machine");
@@ -593,7 +595,8 @@ impl<'a> Opener<'_, 'a> {
     fn open(&self, door: &Door) -> Result<Arc<ElfFile<'a>>, Refused> {
         let elf = self.kin.file(door, || self.parse(door))?;
         // Without a build ID in the recording, this machine's file of that name would do for another's.
-        if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
+        let runs = self.arch.is_none_or(|arch| arch.runs(elf.arch()));
+        if self.arch != Arch::host() && !runs {
             return Err(Refused::Missing(OTHER_MACHINE.into()));
         }
         Ok(elf)

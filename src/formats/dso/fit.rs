@@ -4,8 +4,9 @@
 //! executable segments agrees. The kernel and ld.so map whole pages of segments, so a file whose code lies elsewhere
 //! is another one that had the same path: in a container, or before an update.
 
-use super::elf::{ElfFile, Machine, Segment};
+use super::elf::{ElfFile, Segment};
 use crate::address::FileOffset;
+use crate::arch::Arch;
 
 /// A part of a file that was mapped executable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(super) fn fit(elf: &ElfFile<'_>, mapped: &[MappedPart]) -> Fit {
 /// Where the code of a program lay in its file, by a debug file that was cut from it and by what was mapped: a mapping is as
 /// long as the pages of its segment. Nothing if that is not told for certain.
 pub(super) fn code_of_program(debug: &ElfFile<'_>, mapped: &[MappedPart]) -> Option<Vec<Segment>> {
-    let x86 = matches!(debug.machine(), Machine::X86_64 | Machine::X86);
+    let x86 = debug.arch().is_some_and(Arch::is_x86);
     let pages: &[u64] = if x86 { &[0x1000] } else { &[0x1000, 0x1_0000] };
     pages
         .iter()
@@ -106,7 +107,7 @@ fn code_in_pages(debug: &ElfFile<'_>, mapped: &[MappedPart], page: u64) -> Optio
 fn fit_of(elf: &ElfFile<'_>, part: &MappedPart) -> Fit {
     // Segments are mapped in whole pages of the machine, which may be larger on others than x86.
     const SMALL: u64 = 0x1000;
-    let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
+    let x86 = elf.arch().is_some_and(Arch::is_x86);
     let page_sizes = [SMALL, if x86 { SMALL } else { 0x1_0000 }];
     let part = part.offset.0..part.offset.0.saturating_add(part.len);
     let whole_file = part.start == 0 && part.end >= elf.bytes().len() as u64;

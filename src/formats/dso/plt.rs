@@ -3,8 +3,9 @@
 //! In: the mapped file's `.plt`, `.plt.got`, `.plt.sec` and the relocations that fill their slots. Out:
 //! symbols `.plt` (the header) and `NAME@plt`, added to the file's table.
 
-use super::elf::{Bytes, ElfFile, Machine, SHT_REL, SHT_RELA, SectionHeader};
+use super::elf::{Bytes, ElfFile, SHT_REL, SHT_RELA, SectionHeader};
 use super::symtab::{RawTable, SymbolTable};
+use crate::arch::Arch;
 
 /// No file has more PLT entries; a larger number is damage.
 const MAX_ENTRIES: u64 = 1 << 20;
@@ -34,7 +35,7 @@ fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let Some((_, plt)) = section(elf, ".plt") else {
         return;
     };
-    let Some((header_size, entry_size)) = sizes(elf.machine(), plt) else {
+    let Some((header_size, entry_size)) = sizes(elf.arch(), plt) else {
         return;
     };
     if elf.is_placed() {
@@ -42,7 +43,7 @@ fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     }
     let plt = *plt;
     table.cut_at(plt.offset);
-    let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
+    let x86 = elf.arch().is_some_and(Arch::is_x86);
     let names = entry_names(elf, table, x86);
     let secondary = section(elf, ".plt.sec").filter(|_| x86).map(|(_, s)| *s);
     let count = names.as_ref().map_or(0, |names| names.len() as u64);
@@ -63,7 +64,7 @@ fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let (mut at, size) = match secondary {
         Some(sec) => (
             sec.offset,
-            sizes(elf.machine(), &sec).map_or(entry_size, |(_, size)| size),
+            sizes(elf.arch(), &sec).map_or(entry_size, |(_, size)| size),
         ),
         None => (
             plt.offset
@@ -110,11 +111,11 @@ fn section<'e, 'a>(elf: &'e ElfFile<'a>, name: &str) -> Option<(usize, &'e Secti
 }
 
 /// Sizes of the header and of an entry.
-fn sizes(machine: Machine, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
-    match machine {
-        Machine::Aarch64 => Some((32, 16)),
-        Machine::Arm => Some((20, 12)),
-        Machine::X86_64 | Machine::X86 => {
+fn sizes(arch: Option<Arch>, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
+    match arch {
+        Some(Arch::Aarch64) => Some((32, 16)),
+        Some(Arch::Arm) => Some((20, 12)),
+        Some(Arch::X86_64 | Arch::X86) => {
             let by_alignment = if plt.addralign == 8 { 8 } else { 16 };
             let size = if matches!(plt.entsize, 8 | 16) {
                 plt.entsize
@@ -123,7 +124,7 @@ fn sizes(machine: Machine, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
             };
             Some((size, size))
         }
-        Machine::Other(_) => (plt.entsize != 0).then_some((plt.entsize, plt.entsize)),
+        None => (plt.entsize != 0).then_some((plt.entsize, plt.entsize)),
     }
 }
 
@@ -148,7 +149,7 @@ fn entry_names(
         if !name.is_empty() {
             return Some(name.to_vec());
         }
-        let ifunc = elf.machine() == Machine::X86_64 && r.kind == R_X86_64_IRELATIVE;
+        let ifunc = elf.arch() == Some(Arch::X86_64) && r.kind == R_X86_64_IRELATIVE;
         let target = elf.symbol_offset(r.addend).filter(|_| ifunc)?;
         table.ifunc_at(target).map(<[u8]>::to_vec)
     };
@@ -220,8 +221,8 @@ fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
         let name = slots.as_ref().and_then(|slots| {
             // perf adds the displacement to the file offset; the address is what counts.
             let entry = got.addr.wrapping_add(at);
-            slots.name(match elf.machine() {
-                Machine::X86_64 => entry.wrapping_add(jump_displacement(code)?),
+            slots.name(match elf.arch() {
+                Some(Arch::X86_64) => entry.wrapping_add(jump_displacement(code)?),
                 _ => narrow_slot(code, table_of_slots)?,
             })
         });

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::elf::{ElfFile, Machine};
+use super::elf::ElfFile;
 use super::evidence::{Evidence, Span};
 use super::files::{FileTrouble, Missed, Opened, Opener};
 use super::go::{self, GoTable};
@@ -18,6 +18,7 @@ use super::plt;
 use super::symtab::SymbolTable;
 use super::{BuildId, Dso, DsoId, DsoKind};
 use crate::address::FileOffset;
+use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
 use crate::find::{self, Kind, Look, Place, SearchPaths};
 use crate::input::{Role, Store};
@@ -257,7 +258,7 @@ pub struct Preloader<'a> {
     pub(super) store: &'a Store,
     pub(super) search: Arc<SearchPaths>,
     pub(super) diag: &'a Diagnostics,
-    pub(super) machine: Machine,
+    pub(super) arch: Option<Arch>,
     pub(super) here: Option<Span>,
     pub(super) kin: Arc<Kin<'a>>,
 }
@@ -278,7 +279,7 @@ impl Preloader<'_> {
                     store: self.store,
                     search: &self.search,
                     diag: self.diag,
-                    machine: self.machine,
+                    arch: self.arch,
                     here: self.here.as_ref(),
                     kin: &self.kin,
                 };

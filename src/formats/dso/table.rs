@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::elf::{ElfFile, Machine};
+use super::elf::ElfFile;
 use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span};
 use super::files::{FileTrouble, Opened, Opener};
 use super::fit::MappedPart;
@@ -23,6 +23,7 @@ use super::same_path::{Identity, SamePath, TableIds};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset, Timestamp};
+use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
 use crate::find::{SearchPaths, debug_origin, pid_of_perf_map};
 use crate::ids::IndexVec;
@@ -130,7 +131,7 @@ pub struct DsoTable<'a> {
     /// The recording's table, by path.
     table_ids: FxHashMap<Vec<u8>, TableIds>,
     no_ids: Arc<Vec<BuildId>>,
-    machine: Machine,
+    arch: Option<Arch>,
     reference: Option<KernelReference>,
     kernel: KernelLoader<'a>,
     kin: Arc<Kin<'a>>,
@@ -164,7 +165,7 @@ impl<'a> DsoTable<'a> {
             by_name: FxHashMap::default(),
             table_ids: FxHashMap::default(),
             no_ids: Arc::default(),
-            machine: Machine::host(),
+            arch: Arch::host(),
             reference: None,
             kernel,
             kin: Arc::default(),
@@ -180,16 +181,16 @@ impl<'a> DsoTable<'a> {
         (self.here, self.first) = (Some(when), first);
     }
 
-    /// The machine that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
+    /// The architecture that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
     /// whether this process' own vdso can stand for the recorded one.
-    pub fn set_machine(&mut self, machine: Machine) {
-        self.machine = machine;
+    pub fn set_arch(&mut self, arch: Option<Arch>) {
+        self.arch = arch;
     }
 
-    /// The machine that was recorded.
+    /// The architecture that was recorded, if it is known.
     #[must_use]
-    pub fn machine(&self) -> Machine {
-        self.machine
+    pub fn arch(&self) -> Option<Arch> {
+        self.arch
     }
 
     /// The recording's table of build IDs. To be called before the first [`intern`](Self::intern):
@@ -458,7 +459,7 @@ impl<'a> DsoTable<'a> {
             store: self.store,
             search: Arc::clone(&self.search),
             diag: self.diag,
-            machine: self.machine,
+            arch: self.arch,
             here: self.here.clone(),
             kin: Arc::clone(&self.kin),
         }
@@ -572,7 +573,7 @@ impl<'a> DsoTable<'a> {
             store: self.store,
             search: &self.search,
             diag: self.diag,
-            machine: self.machine,
+            arch: self.arch,
             here: self.here.as_ref(),
             kin: &self.kin,
         }

@@ -29,7 +29,8 @@ pub(crate) fn own(store: &Store) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dso::elf::{ElfFile, Machine};
+    use crate::arch::Arch;
+    use crate::dso::elf::ElfFile;
 
     #[test]
     fn own_vdso_is_an_elf_file() {
@@ -37,7 +38,7 @@ mod tests {
         // Some sandboxes have none.
         if let Some(bytes) = own(&store) {
             let elf = ElfFile::parse(bytes, &store).expect("the kernel's image is sound");
-            assert_eq!(elf.machine(), Machine::host());
+            assert_eq!(elf.arch(), Arch::host());
             assert!(elf.build_id().is_some());
         }
     }

@@ -3,7 +3,8 @@
 //! Native functions are swept as objdump does it. In JIT code, constants that instructions refer to are data, and where a sample
 //! lies in the middle of an instruction, the sweep begins again at the sample.
 
-use crate::disasm::{Architecture, Disassembler, Flow, Instruction};
+use crate::arch::Arch;
+use crate::disasm::{Disassembler, Flow, Instruction};
 
 /// An instruction, or bytes that are none.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,7 +78,7 @@ pub(super) struct Sweep<'s> {
     pub(super) start: u64,
     /// Offsets of samples, in order.
     pub(super) hits: &'s [u64],
-    pub(super) architecture: Architecture,
+    pub(super) arch: Arch,
     /// Instructions after which it ends.
     pub(super) most: usize,
 }
@@ -213,7 +214,7 @@ impl Sweep<'_> {
             .collect();
         wanted.sort_unstable();
         wanted.dedup_by_key(|range| range.0);
-        if self.architecture == Architecture::Aarch64 {
+        if self.arch == Arch::Aarch64 {
             return self.pools(wanted);
         }
         let first = wanted
@@ -350,16 +351,16 @@ fn number(value: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disasm::{Syntax, for_architecture};
+    use crate::disasm::{Syntax, for_arch};
 
     fn texts(bytes: &[u8], hits: &[u64], is_jit: bool) -> Vec<(u32, String)> {
-        let architecture = Architecture::X86_64;
-        let mut disassembler = for_architecture(architecture, Syntax::Att);
+        let arch = Arch::X86_64;
+        let mut disassembler = for_arch(arch, Syntax::Att).expect("has one");
         let sweep = Sweep {
             bytes,
             start: 0x1000,
             hits,
-            architecture,
+            arch,
             most: usize::MAX,
         };
         let pieces = if is_jit {
@@ -460,13 +461,13 @@ mod tests {
             bytes: &[0x90; 100],
             start: 0x1000,
             hits: &[70],
-            architecture: Architecture::X86_64,
+            arch: Arch::X86_64,
             most: 40,
         };
         for sweeps in [Sweep::native, Sweep::jit] {
             let pieces = sweeps(
                 &sweep,
-                &mut *for_architecture(sweep.architecture, Syntax::Att),
+                &mut *for_arch(sweep.arch, Syntax::Att).expect("has one"),
             );
             assert!(pieces.len() <= 40);
             assert_eq!(pieces.end(), 40);
@@ -482,11 +483,11 @@ mod tests {
             arm in proptest::bool::ANY,
             most in proptest::option::of(1usize..50),
         ) {
-            let architecture = if arm { Architecture::Aarch64 } else { Architecture::X86_64 };
+            let arch = if arm { Arch::Aarch64 } else { Arch::X86_64 };
             let hits: Vec<u64> = places.into_iter().filter(|at| *at < bytes.len() as u64).collect();
-            let sweep = Sweep { bytes: &bytes, start: 0x7f00_0000_1000, hits: &hits, architecture, most: most.unwrap_or(usize::MAX) };
+            let sweep = Sweep { bytes: &bytes, start: 0x7f00_0000_1000, hits: &hits, arch, most: most.unwrap_or(usize::MAX) };
             for syntax in [Syntax::Att, Syntax::Intel] {
-                let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
+                let pieces = sweep.jit(&mut *for_arch(arch, syntax).expect("has one"));
                 let mut end = 0;
                 for piece in pieces.iter() {
                     proptest::prop_assert_eq!(piece.offset, end);

@@ -9,15 +9,18 @@ use rustc_hash::FxHashMap;
 use super::data::{Piece, Pieces};
 use super::names::{Named, push_name};
 use super::{Material, Row, SourcePlace, TextId, options};
-use crate::disasm::Architecture;
+use crate::arch::Arch;
 use crate::dso::DsoId;
-use crate::dso::elf::Machine;
 use crate::ids::IndexVec;
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::sort_in_parallel;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
+
+/// Why code is not listed whose architecture has no disassembler.
+pub(super) const NOT_KNOWN: &str =
+    "is for a processor whose code is not known here (x86-64 and aarch64 are)";
 
 /// The bytes of a function, decoded.
 pub(super) struct Decoded<'a> {
@@ -27,7 +30,7 @@ pub(super) struct Decoded<'a> {
     pub(super) bytes: &'a [u8],
     /// Whether the function has more of them.
     pub(super) is_cut: bool,
-    pub(super) architecture: Architecture,
+    pub(super) arch: Arch,
     pub(super) pieces: Pieces,
     pub(super) kind: Kind,
 }
@@ -46,16 +49,6 @@ pub(super) enum Kind {
     File { dso: DsoId, to_query: u64 },
     /// A dump.
     Jit(JitCodeId),
-}
-
-/// What instructions of a machine are decoded as, if they are.
-pub(super) fn architecture_of(machine: Machine) -> Option<Architecture> {
-    match machine {
-        Machine::X86_64 => Some(Architecture::X86_64),
-        Machine::X86 => Some(Architecture::X86),
-        Machine::Aarch64 => Some(Architecture::Aarch64),
-        Machine::Arm | Machine::Other(_) => None,
-    }
 }
 
 /// Adds the text of an instruction, and behind it the names of what it refers to.

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::data::{GAP, Piece, Sweep};
-use super::decoded::{Decoded, Kind, LineTexts, Lines, architecture_of, file_name_at, push_text};
+use super::decoded::{Decoded, Kind, LineTexts, Lines, NOT_KNOWN, file_name_at, push_text};
 use super::functions::{Function, Origin, tier};
 use super::names::{Named, push_name};
 use super::{Code, Listing, MOST_BYTES, MOST_INSTRUCTIONS, Material, Request, Row, SourcePlace};
 use crate::address::Avma;
 use crate::collect::{MapCache, SpaceAt};
-use crate::disasm::{Architecture, Syntax, for_architecture};
+use crate::disasm::{Syntax, for_arch};
 use crate::dso::demangle::demangle;
 use crate::jitdump::debug_info::Line;
 use crate::runtimes::Producer;
@@ -41,21 +41,20 @@ pub(super) fn decode<'a>(
     if bytes.is_empty() {
         return Err((file, format!("has no bytes of {}", function.name)));
     }
-    let Some(architecture) = architecture(material) else {
-        return Err((
-            file,
-            "is for a processor whose code is not known here (x86-64 and aarch64 are)".to_owned(),
-        ));
+    let recorded = material.session.dsos.arch();
+    let known = recorded.and_then(|arch| Some((arch, for_arch(arch, syntax)?)));
+    let Some((arch, mut disassembler)) = known else {
+        return Err((file, NOT_KNOWN.to_owned()));
     };
     let start = start_of(material, function, code);
     let sweep = Sweep {
         bytes,
         start,
         hits,
-        architecture,
+        arch,
         most: MOST_INSTRUCTIONS,
     };
-    let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
+    let pieces = sweep.jit(&mut *disassembler);
     let bytes = &bytes[..pieces.end()];
     Ok(Decoded {
         function: number,
@@ -63,15 +62,10 @@ pub(super) fn decode<'a>(
         start,
         bytes,
         is_cut: bytes.len() < all.len(),
-        architecture,
+        arch,
         pieces,
         kind: Kind::Jit(id),
     })
-}
-
-/// The processor that was recorded.
-fn architecture(material: &Material<'_, '_>) -> Option<Architecture> {
-    architecture_of(material.session.dsos.machine())
 }
 
 /// Where the code was when it was sampled; it may have been moved since it was loaded.
@@ -173,7 +167,7 @@ pub(super) fn finish<'c>(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.architecture.has_words(),
+        has_words: decoded.arch.instruction_bytes() == Some(4),
         rows: all,
         texts,
     }

@@ -120,8 +120,10 @@ fn list_batch(
         let hits: Vec<u64> = offsets(function);
         match function.origin {
             Origin::Jit(id) => jit::decode(material, request.syntax, number, function, id, &hits),
-            Origin::Symbol { dso, start, end } => native::file_code(material, dso, start, end)
-                .map(|code| native::decode_file(request, number, code, &hits)),
+            Origin::Symbol { dso, start, end } => {
+                native::file_code(material, request.syntax, dso, start, end)
+                    .map(|code| native::decode_file(number, code, &hits))
+            }
         }
         .map_err(|(blame, reason)| Missing {
             function: number,

@@ -3,12 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::data::{GAP, Sweep};
-use super::decoded::{Decoded, Kind, architecture_of, push_text};
+use super::decoded::{Decoded, Kind, NOT_KNOWN, push_text};
 use super::functions::said_of;
 use super::names::{Names, push_name, section_of};
-use super::{Code, Listing, MOST_BYTES, MOST_INSTRUCTIONS, Material, Request, Row, SourcePlace};
+use super::{Code, Listing, MOST_BYTES, MOST_INSTRUCTIONS, Material, Row, SourcePlace};
 use crate::address::{FileOffset, Svma};
-use crate::disasm::{Architecture, for_architecture};
+use crate::arch::Arch;
+use crate::disasm::{Disassembler, Syntax, for_arch};
 use crate::dso::elf::ElfFile;
 use crate::dso::{DsoId, DsoKind, FileTrouble};
 use crate::parallel::in_parallel;
@@ -17,7 +18,8 @@ use crate::parallel::in_parallel;
 pub(super) struct FileCode<'a> {
     dso: DsoId,
     file: String,
-    architecture: Architecture,
+    arch: Arch,
+    disassembler: Box<dyn Disassembler>,
     start: u64,
     to_query: u64,
     bytes: &'a [u8],
@@ -27,6 +29,7 @@ pub(super) struct FileCode<'a> {
 /// The bytes of a symbol. `Err`: what is to blame, and what to do.
 pub(super) fn file_code<'a>(
     material: &Material<'_, 'a>,
+    syntax: Syntax,
     dso: DsoId,
     start: u64,
     end: u64,
@@ -56,8 +59,9 @@ pub(super) fn file_code<'a>(
             return no("has no code that was recorded");
         }
     };
-    let Some(architecture) = architecture_of(elf.machine()) else {
-        return no("is for a processor whose code is not known here (x86-64 and aarch64 are)");
+    let of_arch = |arch| Some((arch, for_arch(arch, syntax)?));
+    let Some((arch, disassembler)) = elf.arch().and_then(of_arch) else {
+        return no(NOT_KNOWN);
     };
     let offset = svma.and_then(|svma| elf.file_offset_of(Svma(svma)));
     let (Some(svma), Some(offset)) = (svma, offset) else {
@@ -75,7 +79,8 @@ pub(super) fn file_code<'a>(
     Ok(FileCode {
         dso,
         file,
-        architecture,
+        arch,
+        disassembler,
         start: svma,
         to_query: start.wrapping_sub(svma),
         bytes,
@@ -84,20 +89,18 @@ pub(super) fn file_code<'a>(
 }
 
 pub(super) fn decode_file<'a>(
-    request: &Request,
     function: usize,
-    code: FileCode<'a>,
+    mut code: FileCode<'a>,
     hits: &[u64],
 ) -> Decoded<'a> {
-    let mut disassembler = for_architecture(code.architecture, request.syntax);
     let sweep = Sweep {
         bytes: code.bytes,
         start: code.start,
         hits,
-        architecture: code.architecture,
+        arch: code.arch,
         most: MOST_INSTRUCTIONS,
     };
-    let pieces = sweep.native(&mut *disassembler);
+    let pieces = sweep.native(&mut *code.disassembler);
     let bytes = &code.bytes[..pieces.end()];
     Decoded {
         function,
@@ -105,7 +108,7 @@ pub(super) fn decode_file<'a>(
         start: code.start,
         bytes,
         is_cut: code.is_cut || bytes.len() < code.bytes.len(),
-        architecture: code.architecture,
+        arch: code.arch,
         pieces,
         kind: Kind::File {
             dso: code.dso,
@@ -203,7 +206,7 @@ pub(super) fn finish(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.architecture.has_words(),
+        has_words: decoded.arch.instruction_bytes() == Some(4),
         rows,
         texts,
     }

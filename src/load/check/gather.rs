@@ -19,7 +19,6 @@ use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::{Site, Symbol, lacks_split_files};
-use crate::unwind::Arch;
 
 use super::stages::Stages;
 use super::{
@@ -131,7 +130,7 @@ fn events(stages: &Stages<'_, '_>) -> Vec<OfEvent> {
 }
 
 fn unknown_machine(recording: &Recording<'_>, session: &Session<'_>) -> Option<String> {
-    let arch = Arch::of(session.dsos.machine());
+    let arch = session.dsos.arch();
     let name = recording.features.arch.as_deref();
     name.filter(|_| arch.is_none()).map(str::to_owned)
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::Note;
 use crate::address::FileOffset;
-use crate::dso::elf::{ElfFile, Machine};
+use crate::arch::Arch;
+use crate::dso::elf::ElfFile;
 use crate::dso::symtab::{Function, functions};
 use crate::runtimes::wasmtime_function;
 
@@ -144,17 +145,17 @@ struct Registers {
 }
 
 impl Registers {
-    fn of(machine: Machine) -> Option<Self> {
-        match machine {
-            Machine::X86_64 => Some(Self {
+    fn of(arch: Arch) -> Option<Self> {
+        match arch {
+            Arch::X86_64 => Some(Self {
                 arguments: ["%di", "%si", "%dx", "%cx"],
                 result: "%ax",
             }),
-            Machine::Aarch64 => Some(Self {
+            Arch::Aarch64 => Some(Self {
                 arguments: ["%x0", "%x1", "%x2", "%x3"],
                 result: "%x0",
             }),
-            _ => None,
+            Arch::X86 | Arch::Arm => None,
         }
     }
 }
@@ -187,7 +188,7 @@ pub fn probes(
         let text = format!("{shown}: the kernel takes no probe on a path with blanks or colons");
         return Err(Note::new(text).mended_by("--lib with a link to it at another path"));
     }
-    let registers = Registers::of(elf.machine()).filter(|_| elf.is_64());
+    let registers = elf.arch().and_then(Registers::of);
     let Some(registers) = registers else {
         let text = format!("{shown}: registers of this processor are not known");
         return Err(Note::new(text));
@@ -406,8 +407,8 @@ impl<'a> Making<'_, 'a> {
         const LARGEST: u64 = 1 << 16;
         let size = usize::try_from(function.size.min(LARGEST)).unwrap_or(0);
         let code = self.elf.bytes_from(function.offset, size);
-        let targets = match self.elf.machine() {
-            Machine::X86_64 => calls_of_x86(code, function.offset.0),
+        let targets = match self.elf.arch() {
+            Some(Arch::X86_64) => calls_of_x86(code, function.offset.0),
             _ => calls_of_aarch64(code, function.offset.0),
         };
         targets.iter().any(|at| self.covered.contains(at))

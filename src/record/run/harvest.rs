@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::folder::new_file;
 use super::keeper::inner_pid;
 use super::machine;
+use crate::arch::Arch;
 use crate::find::{gathered_name, perf_map_path, seen_by, temporary_dump};
 use crate::record::plan::{Note, typed};
 use crate::runtimes::Producer;
@@ -201,14 +202,9 @@ fn entry(line: &[u8]) -> Option<(u64, usize, &[u8])> {
 /// The header of a dump, in this machine's order of bytes.
 fn header(pid: u32) -> Vec<u8> {
     const MAGIC: u32 = 0x4a69_5444;
-    /// `EM_*` of ELF.
-    const MACHINE: u32 = if cfg!(target_arch = "aarch64") {
-        183
-    } else {
-        62
-    };
+    let machine = Arch::host().map_or(0, Arch::elf);
     let mut bytes = Vec::new();
-    for word in [MAGIC, 1, 40, MACHINE, 0, pid] {
+    for word in [MAGIC, 1, 40, u32::from(machine), 0, pid] {
         bytes.extend(word.to_ne_bytes());
     }
     for word in [1u64, 0] {

@@ -3,7 +3,7 @@
 use super::super::{JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
-use crate::disasm::Architecture;
+use crate::arch::Arch;
 use crate::ids::IndexSlice;
 use crate::jitdump::debug_info::line_at;
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
@@ -675,7 +675,7 @@ fn copied(code: &[u8], pause: u64, ran: &[u64], ran_in: &[u64]) -> (Option<Strin
     let ran = ran.iter().map(|&at| (P, Avma(at)));
     let ran_in = ran_in.iter();
     let ran_in = ran_in.map(|&at| (P, AvmaRange::new(Avma(at), 0x1000)));
-    index.prove_twins(Some(Architecture::X86_64), ran, ran_in, &case.diag);
+    index.prove_twins(Some(Arch::X86_64), ran, ran_in, &case.diag);
     assert_eq!(name_at(&index, P, B + 0x104, 20), None);
     assert_eq!(unmapped(&index, P, B + 0x10_0104, 20), None);
     let found = unmapped(&index, P, B + 0x104, 20);

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use super::{JitIndex, ProcessId, Twin};
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
-use crate::disasm::{Architecture, Syntax, for_architecture};
+use crate::disasm::{Disassembler, Syntax, for_arch};
 
 /// So many addresses are looked at.
 const ENOUGH: usize = 64;
@@ -34,7 +35,7 @@ impl JitIndex<'_> {
     /// are not asked for.
     pub fn prove_twins(
         &mut self,
-        architecture: Option<Architecture>,
+        arch: Option<Arch>,
         ran: impl Iterator<Item = (ProcessId, Avma)>,
         ran_in: impl Iterator<Item = (ProcessId, AvmaRange)>,
         diag: &Diagnostics,
@@ -70,7 +71,7 @@ impl JitIndex<'_> {
             }
         }
         for (process, twin, witness) in witnesses {
-            let fitting = self.fitting(process, &twin, &witness, architecture);
+            let fitting = self.fitting(process, &twin, &witness, arch);
             if let Some(fitting) = fitting.filter(|_| !witness.original_ran) {
                 diag.note(format!(
                     "code at {:#x} is taken for the copy of that at {:#x}: {fitting} addresses of samples fit",
@@ -87,12 +88,12 @@ impl JitIndex<'_> {
         process: ProcessId,
         twin: &Twin,
         witness: &Witness,
-        architecture: Option<Architecture>,
+        arch: Option<Arch>,
     ) -> Option<usize> {
-        let architecture = architecture?;
+        let mut decoder = for_arch(arch?, Syntax::Att)?;
         let looks = witness.at.iter().filter_map(|&at| {
             let at = twin.original.plus(at.since(twin.copy.start));
-            self.is_instruction(process, at, architecture)
+            self.is_instruction(process, at, &mut *decoder)
         });
         let (fit, odd): (Vec<bool>, Vec<bool>) = looks.partition(|&fits| fits);
         let is_proven = fit.len() >= FEWEST && fit.len() >= odd.len() * FOR_EACH_ODD;
@@ -104,7 +105,7 @@ impl JitIndex<'_> {
         &self,
         process: ProcessId,
         at: Avma,
-        architecture: Architecture,
+        decoder: &mut dyn Disassembler,
     ) -> Option<bool> {
         let last = Timestamp(u64::MAX - 1);
         let claim = self.claims.at(&self.codes, process, at, last)?;
@@ -113,7 +114,6 @@ impl JitIndex<'_> {
         if wanted > FAR || wanted >= bytes.len() as u64 {
             return None;
         }
-        let mut decoder = for_architecture(architecture, Syntax::Att);
         let (mut offset, mut text) = (0_u64, String::new());
         while offset < wanted {
             let rest = &bytes[usize::try_from(offset).ok()?..];

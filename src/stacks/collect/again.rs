@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
+use crate::arch::Arch;
 use crate::perfdata::{Recording, Sample};
 use crate::session::{SampleId, Samples, Session};
-use crate::unwind::{Arch, KeptRegisters, Unwinder, UserState};
+use crate::unwind::{KeptRegisters, Unwinder, UserState, stack_pointer};
 
 use super::map_cache::MapCache;
 use super::space::SpaceAt;
@@ -70,7 +71,7 @@ impl<'s, 'a> Again<'s, 'a> {
         learned: Learned<'a>,
         dump_limit: Option<usize>,
     ) -> Self {
-        let arch = Arch::of(session.dsos.machine());
+        let arch = session.dsos.arch();
         let unwinder = learned.unwinder.into_inner();
         let unwinder = unwinder.unwrap_or_else(PoisonError::into_inner);
         let unwinder = unwinder.unwrap_or_else(|| Unwinder::new(arch, Arc::default()));
@@ -95,7 +96,7 @@ impl<'s, 'a> Again<'s, 'a> {
     #[must_use]
     pub fn stack(&self, rank: SampleId) -> Option<(Avma, &'a [u8])> {
         let UserState { regs, stack } = self.state(rank)?;
-        let sp = self.arch?.stack_pointer(&regs)?;
+        let sp = stack_pointer(self.arch?, &regs)?;
         Some((sp, stack))
     }
 

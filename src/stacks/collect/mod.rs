@@ -28,6 +28,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
+use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
 use crate::ids::{CommId, Idx as _, IndexVec, Spare, ThreadId};
 use crate::input::Window;
@@ -38,7 +39,7 @@ use crate::run_state::RunState;
 use crate::session::jit::JitIndex;
 use crate::session::{SampleId, Samples, Session, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Arch, CfiTables};
+use crate::unwind::CfiTables;
 
 use budget::Budget;
 pub use map_cache::MapCache;

@@ -12,7 +12,7 @@ use crate::needs::Needs;
 use crate::perfdata::{BranchStack, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Samples, Session};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
+use crate::unwind::{Activation, CfiTables, CodeSpace as _, Unwinder};
 
 use super::again::{Learned, limit_dump};
 use super::budget::Budget;
@@ -41,7 +41,7 @@ pub fn collect<'a>(
     diag: &Diagnostics,
 ) -> Collected {
     let shared = Shared {
-        arch: Arch::of(session.dsos.machine()),
+        arch: session.dsos.arch(),
         tables: &Arc::new(CfiTables::new()),
         learned,
         window: &Window::new(store, recording.region(), Window::BEHIND),

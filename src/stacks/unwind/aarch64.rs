@@ -11,7 +11,6 @@ use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::flow::Flow;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
-use crate::dso::elf::Machine;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -22,7 +21,6 @@ const X30: u8 = 30;
 const SP: u8 = 31;
 
 impl Architecture for Aarch64 {
-    const MACHINE: Machine = Machine::Aarch64;
     const SP: u8 = SP;
     const FP: u8 = X29;
     const RA: u8 = X30;

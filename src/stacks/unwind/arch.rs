@@ -5,7 +5,7 @@ use super::flow::{Flow, Pointers};
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
 use crate::address::FileOffset;
-use crate::dso::elf::{ElfFile, Machine};
+use crate::dso::elf::ElfFile;
 use crate::perfdata::Registers;
 
 /// Number of registers that DWARF numbers for the two architectures and that unwinding can need:
@@ -20,8 +20,6 @@ pub(super) const SIGRETURN_BYTES: usize = 9;
 
 /// One instruction set.
 pub(super) trait Architecture {
-    /// Its programs' ELF files.
-    const MACHINE: Machine;
     /// DWARF number of the stack pointer.
     const SP: u8;
     /// DWARF number of the frame pointer.

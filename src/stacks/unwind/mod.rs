@@ -49,7 +49,8 @@ use std::sync::Arc;
 
 use self::arch::Architecture;
 use crate::address::{Avma, FileOffset, Timestamp};
-use crate::dso::{DsoId, elf::ElfFile, elf::Machine};
+use crate::arch::Arch;
+use crate::dso::{DsoId, elf::ElfFile};
 use crate::ids::{Spare, ThreadId, numbers};
 use crate::perfdata::Registers;
 use crate::session::SpaceId;
@@ -303,31 +304,14 @@ pub struct Activation {
 
 /// Makes what there is once for each architecture; `$d` is a dollar for the macro in it.
 macro_rules! architectures {
-    ($d:tt $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
-        /// Register set and instruction set of a recording.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Arch {
-            $($(#[$doc])* $name,)+
-        }
-
-        impl Arch {
-            /// The architecture of a machine, if its stacks can be unwound.
-            #[must_use]
-            pub fn of(machine: Machine) -> Option<Self> {
-                $(if machine == <$type as Architecture>::MACHINE {
-                    return Some(Self::$name);
-                })+
-                None
-            }
-
-            /// The stack pointer of a sample.
-            #[must_use]
-            pub fn stack_pointer(self, regs: &Registers<'_>) -> Option<Avma> {
-                let sp = match self {
-                    $(Self::$name => <$type>::register(regs, <$type>::SP),)+
-                };
-                sp.map(Avma)
-            }
+    ($d:tt $($name:ident => $type:ty,)+) => {
+        /// The stack pointer of a sample.
+        #[must_use]
+        pub fn stack_pointer(arch: Arch, regs: &Registers<'_>) -> Option<Avma> {
+            let sp = match arch {
+                $(Arch::$name => <$type>::register(regs, <$type>::SP),)+
+            };
+            sp.map(Avma)
         }
 
         // One value per thread: the size of the larger variant is no concern, boxing would cost a hop per call.
@@ -356,25 +340,10 @@ macro_rules! architectures {
 }
 
 architectures! { $
-    /// x86-64, samples with the 64-bit register ABI.
     X86_64 => x86_64::X86_64,
-    /// 64-bit ARM.
     Aarch64 => aarch64::Aarch64,
-    /// 32-bit x86, also on a 64-bit kernel.
     X86 => x86::X86,
-    /// 32-bit ARM, also on a 64-bit kernel.
     Arm => arm::Arm,
-}
-
-impl Arch {
-    /// What else the machine's kernel runs.
-    const fn narrow(self) -> Option<Self> {
-        match self {
-            Self::X86_64 => Some(Self::X86),
-            Self::Aarch64 => Some(Self::Arm),
-            Self::X86 | Self::Arm => None,
-        }
-    }
 }
 
 /// See [`arm::probe`].

@@ -11,7 +11,6 @@ use super::flow::Flow;
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
 use super::x86_64::X86_64;
-use crate::dso::elf::Machine;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -25,7 +24,6 @@ const EDI: u8 = 7;
 const EIP: u8 = 8;
 
 impl Architecture for X86 {
-    const MACHINE: Machine = Machine::X86;
     const SP: u8 = ESP;
     const FP: u8 = EBP;
     const RA: u8 = EIP;

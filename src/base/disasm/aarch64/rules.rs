@@ -423,7 +423,8 @@ fn value(text: &str) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::disasm::{Architecture, Syntax, for_architecture};
+    use crate::arch::Arch;
+    use crate::disasm::{Syntax, for_arch};
 
     /// Words, and what `objdump -d` of binutils 2.40 prints at 0x1038.
     const EXAMPLES: &[(u32, &str)] = &[
@@ -475,7 +476,7 @@ mod tests {
 
     #[test]
     fn texts_are_objdumps() {
-        let mut disassembler = for_architecture(Architecture::Aarch64, Syntax::Att);
+        let mut disassembler = for_arch(Arch::Aarch64, Syntax::Att).expect("has one");
         let mut text = String::new();
         for (word, expected) in EXAMPLES {
             disassembler.decode(&word.to_le_bytes(), 0x1038, &mut text);

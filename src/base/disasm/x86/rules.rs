@@ -440,11 +440,14 @@ fn is_plain_vector(case: &Case<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::disasm::{Architecture, Syntax, for_architecture};
+    use crate::arch::Arch;
+    use crate::disasm::{Syntax, for_arch};
 
     fn text(syntax: Syntax, code: &[u8]) -> String {
         let mut text = String::new();
-        for_architecture(Architecture::X86_64, syntax).decode(code, 0x1000, &mut text);
+        for_arch(Arch::X86_64, syntax)
+            .expect("has one")
+            .decode(code, 0x1000, &mut text);
         text
     }
 

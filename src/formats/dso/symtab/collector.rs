@@ -1,6 +1,7 @@
 //! From the symbols of a file to entries in file offsets, by perf's rules which of them count.
 
 use super::raw::{RawTable, SHN_LORESERVE, SHN_XINDEX, STT_FUNC, is_mapping_symbol};
+use crate::arch::Arch;
 use crate::dso::elf::{ElfFile, SHF_ALLOC, SHT_NOBITS};
 use crate::dso::entries::{Origin, SymbolEntry};
 
@@ -53,11 +54,8 @@ impl<'e, 'a> Collector<'e, 'a> {
         origin: u32,
         entries: &mut Vec<SymbolEntry>,
     ) {
-        let arm = matches!(
-            self.file.machine(),
-            crate::dso::elf::Machine::Arm | crate::dso::elf::Machine::Aarch64
-        );
-        let thumb = self.file.machine() == crate::dso::elf::Machine::Arm;
+        let arm = matches!(self.file.arch(), Some(Arch::Arm | Arch::Aarch64));
+        let thumb = self.file.arch() == Some(Arch::Arm);
         let mut segment = (1, 0, 0);
         for (index, mut symbol) in table.iter().enumerate() {
             let label = symbol.is_label();

@@ -17,7 +17,7 @@ use super::flow::Flow;
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
 use crate::address::FileOffset;
-use crate::dso::elf::{ElfFile, Machine};
+use crate::dso::elf::ElfFile;
 use crate::perfdata::Registers;
 
 /// The instruction sets.
@@ -47,7 +47,6 @@ const LR: u8 = 14;
 const PC: u8 = 15;
 
 impl Architecture for Arm {
-    const MACHINE: Machine = Machine::Arm;
     const SP: u8 = SP;
     const FP: u8 = R7;
     const RA: u8 = LR;

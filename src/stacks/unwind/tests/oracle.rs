@@ -13,7 +13,7 @@ use gimli::{
 
 use crate::address::{Avma, AvmaRange, Svma};
 use crate::dso::DsoId;
-use crate::dso::elf::{ElfFile, Machine, Segment};
+use crate::dso::elf::{ElfFile, Segment};
 use crate::ids::Idx;
 use crate::input::{Door, Store};
 use crate::stack_end::StackEnd;
@@ -105,7 +105,7 @@ fn agrees_with_framehop_on_this_program() {
     let path = std::env::current_exe().expect("has a path");
     let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
         .expect("is ELF");
-    if elf.machine() != Machine::X86_64 {
+    if elf.arch() != Some(Arch::X86_64) {
         return;
     }
     let text = *elf
@@ -199,7 +199,7 @@ fn code_agrees_with_call_frame_information() {
     let path = std::env::current_exe().expect("has a path");
     let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
         .expect("is ELF");
-    if elf.machine() != Machine::X86_64 {
+    if elf.arch() != Some(Arch::X86_64) {
         return;
     }
     let mut tally = Tally::default();
@@ -228,7 +228,7 @@ fn found_functions_agree_with_call_frame_information() {
     let path = std::env::current_exe().expect("has a path");
     let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
         .expect("is ELF");
-    if elf.machine() != Machine::X86_64 {
+    if elf.arch() != Some(Arch::X86_64) {
         return;
     }
     let functions = Functions::of(&elf).expect("has functions");

@@ -18,7 +18,8 @@ use super::discover::Functions;
 use super::flow::Flow;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
-use crate::dso::elf::{ElfFile, Machine};
+use crate::arch::Arch;
+use crate::dso::elf::ElfFile;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -31,7 +32,6 @@ const RSP: u8 = 7;
 const RBP_IN_CODE: u8 = 5;
 
 impl Architecture for X86_64 {
-    const MACHINE: Machine = Machine::X86_64;
     const SP: u8 = RSP;
     const FP: u8 = RBP;
     const RA: u8 = 16;
@@ -164,7 +164,7 @@ impl Architecture for X86_64 {
     }
 
     fn functions(image: &ElfFile<'_>) -> Option<Functions> {
-        (image.machine() == Machine::X86_64).then(|| Functions::of(image))?
+        (image.arch() == Some(Arch::X86_64)).then(|| Functions::of(image))?
     }
 
     fn is_stub(code: &[u8]) -> bool {
