@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
+use super::event::no_event;
 use super::{AskError, Question, Request};
 use crate::check::{self, Verdict};
 use crate::diagnostics::Diagnostics;
@@ -38,6 +39,11 @@ impl Question for Check {
         let mut load = request.load_options();
         load.weight.tells_pairs = true;
         let evidence = load::examine(&load, diag)?;
+        let names = || evidence.events.iter().map(|event| event.name.as_str());
+        let wanted = request.event.as_deref();
+        if let Some(wanted) = wanted.filter(|wanted| names().all(|name| name != *wanted)) {
+            return Err(no_event(&evidence.path, wanted, names()));
+        }
         Ok(Checked {
             verdict: check::judge(&evidence, request.limits),
             strict: request.view.strict,

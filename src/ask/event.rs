@@ -5,11 +5,9 @@
 //! showed 53 page faults of a program with 1 133 samples of CPU time. Time off the processors is the answer only where nothing
 //! else was sampled. Views that keep events apart show all of them.
 
-use std::cmp::Reverse;
-
 use super::problem::{AskError, require, require_samples};
 use crate::diagnostics::Diagnostics;
-use crate::profile::{EventId, EventSummary, Profile};
+use crate::profile::{EventId, Profile};
 
 /// The event of this name, or the main one.
 ///
@@ -18,19 +16,28 @@ use crate::profile::{EventId, EventSummary, Profile};
 pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<EventId, AskError> {
     require_samples(profile)?;
     let Some(wanted) = wanted else {
-        return Ok(main_event(profile));
+        return Ok(profile.main_event());
     };
     let path = &profile.recording.path;
     let found = profile.events.position(|event| event.name == wanted);
     let at = found.ok_or_else(|| {
-        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
-        let names = names.join(", ");
-        AskError::Absent(format!("{path}: no event '{wanted}': it has {names}"))
+        let names = profile.events.iter().map(|event| event.name.as_str());
+        no_event(path, wanted, names)
     })?;
     require(profile[at].samples > 0, || {
         format!("{path}: no samples of {wanted}")
     })?;
     Ok(at)
+}
+
+/// What is said where a recording lacks an event.
+pub(super) fn no_event<'n>(
+    path: &str,
+    wanted: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> AskError {
+    let names = names.collect::<Vec<_>>().join(", ");
+    AskError::Absent(format!("{path}: no event '{wanted}': it has {names}"))
 }
 
 /// Says that no sample of a clock is left where nobody asked for the event that is shown in its place: it answers another question.
@@ -50,17 +57,4 @@ pub(super) fn tell_other(
             "no samples of {clock} here: {shown} is shown (--event)"
         ));
     }
-}
-
-/// The event that stands for the program; of equals the first.
-#[must_use]
-pub fn main_event(profile: &Profile) -> EventId {
-    let events = profile.events.iter_enumerated();
-    let key = |(at, event): &(EventId, &EventSummary)| {
-        let is_on_cpu = event.samples > 0 && !event.is_off_cpu();
-        let is_cpu = is_on_cpu && event.is_cpu();
-        (is_on_cpu, is_cpu, event.samples, Reverse(*at))
-    };
-    let most = events.max_by_key(key);
-    most.map_or(EventId::default(), |(at, _)| at)
 }

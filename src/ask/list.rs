@@ -100,7 +100,10 @@ impl Request<List> {
             found.truncate(MOST);
         }
         let listed = listed(&profile, &functions, &tally, &found);
-        let (quality, of_json) = (stdio::quality_line(&profile), json::quality(&profile));
+        let (quality, of_json) = (
+            stdio::quality_line(&profile, Some(tally.event)),
+            json::quality(&profile, tally.event),
+        );
         forget_large(profile);
         Ok(Lines {
             facts,

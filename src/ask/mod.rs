@@ -43,7 +43,6 @@ pub use annotate::{Annotate, Annotated};
 pub use bundle::{Bundle, Bundled};
 pub use check::{Check, Checked};
 pub use comparison::{Compared, Comparing};
-pub use event::main_event;
 use event::{shown_event, tell_other};
 pub use export::{Export, Exported, Written};
 pub use flamegraph::{Flamegraph, FrameLook, Picture};
@@ -76,7 +75,7 @@ use narrow::{filter, narrow};
 pub struct Request<Q> {
     /// The recording, what belongs to it, and what its samples weigh. Of several recordings, what they have in common.
     pub load: LoadOptions,
-    /// Name of the event; without one, the main one ([`main_event`]).
+    /// Name of the event; without one, the main one ([`Profile::main_event`]).
     pub event: Option<String>,
     /// Samples of the idle task count, too.
     pub keeps_idle: bool,
@@ -164,6 +163,7 @@ impl<Q: Question> Request<Q> {
     /// What is read and computed for it.
     fn load_options(&self) -> LoadOptions {
         LoadOptions {
+            event: self.event.clone(),
             needs: self.view.needs() | self.filters.needs(),
             ..self.load.clone()
         }

@@ -82,7 +82,10 @@ impl Question for Peek {
             let most = more.first().map(|id| tally.of_function(*id).inclusive);
             (more.len(), most.unwrap_or_default())
         });
-        let (quality, of_json) = (stdio::quality_line(&profile), json::quality(&profile));
+        let (quality, of_json) = (
+            stdio::quality_line(&profile, Some(tally.event)),
+            json::quality(&profile, tally.event),
+        );
         forget_large(profile);
         Ok(Peeked {
             facts,

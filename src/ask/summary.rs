@@ -97,7 +97,7 @@ impl Question for Summary {
             .edges
             .then(|| Edges::of(&profile, &functions, &tally, None).all);
         let common = Common {
-            quality: Some(json::quality(&profile)),
+            quality: Some(json::quality(&profile, tally.event)),
             edges,
             filters: request.filters.texts(),
             ..Common::default()
@@ -105,7 +105,7 @@ impl Question for Summary {
         let options = summary::PageOptions {
             lines: 0,
             full_names: view.full_names,
-            trust: stdio::trust_line(&profile),
+            trust: stdio::trust_line(&profile, tally.event),
             filters: filter,
             by: view.by,
             is_part: view.is_part,

@@ -62,6 +62,14 @@ pub enum StackEnd {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByEnd<T>(pub [T; StackEnd::COUNT]);
 
+impl ByEnd<u64> {
+    /// The sum over all reasons.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, part| sum.saturating_add(*part))
+    }
+}
+
 impl<T> Index<StackEnd> for ByEnd<T> {
     type Output = T;
 

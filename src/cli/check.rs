@@ -38,6 +38,7 @@ pub(super) const PAGE: Page = Page {
         "max-lost",
         "min-samples",
         "strict",
+        "event",
         "format",
         "color",
     ],
@@ -59,6 +60,10 @@ pub struct CheckArgs {
 
     #[command(flatten)]
     limits: LimitArgs,
+
+    /// Judge the samples of this event [default: a clock or cycles]
+    #[arg(long = "event", value_name = "NAME")]
+    event: Option<String>,
 
     /// Print text, markdown, json or csv
     #[arg(
@@ -122,6 +127,7 @@ impl Verb for CheckArgs {
             .load_options(self.file.as_ref(), context.environment);
         let request = Request {
             limits: self.limits.limits(),
+            event: self.event.clone(),
             ..Request::of(
                 load,
                 Check {

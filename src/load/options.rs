@@ -25,6 +25,8 @@ pub struct LoadOptions {
     pub filter: Filter,
     /// Ranges of time to keep besides, as shares of the recording perhaps.
     pub time: Option<TimeSpec>,
+    /// Name of the event that evidence is about; without one, the main one ([`crate::profile::Profile::main_event`]).
+    pub event: Option<String>,
     /// What is computed.
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
@@ -53,6 +55,7 @@ impl LoadOptions {
             search: SearchPaths::default(),
             filter: Filter::default(),
             time: None,
+            event: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
             reading: collect::Options::default(),

@@ -8,7 +8,7 @@ use super::clock::StageClock;
 use super::companions::{companions, refuse_unfit, source_maps, tell_refused, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
-use super::summary::{events_of, stack_ends, summarise};
+use super::summary::{events_of, quality_of_events, summarise};
 use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache};
@@ -517,8 +517,7 @@ impl<'a> Reading<'_, 'a> {
             wasm: &wasm,
             maps: &maps,
         };
-        let ends = stack_ends(&collected);
-        let (doubtful, _) = collected.doubtful(&session.jit);
+        let known = quality_of_events(&collected, &session.jit);
         let branches = std::mem::take(&mut collected.branches);
         let accesses = collected.accesses;
         let material = match &look {
@@ -548,9 +547,7 @@ impl<'a> Reading<'_, 'a> {
         };
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
-        summarise(&mut profile, recording, (session, samples), options);
-        profile.quality.stack_ends = ends;
-        profile.quality.doubtful_samples = doubtful;
+        summarise(&mut profile, recording, (session, samples), known, options);
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
         if needs.contains(Needs::BRANCHES) {
@@ -562,6 +559,7 @@ impl<'a> Reading<'_, 'a> {
             recording,
             session,
             samples,
+            judged: judged(&profile, options.event.as_deref()),
             collected: &collected,
             met: &met,
             mended: &mended,
@@ -605,4 +603,13 @@ fn events(
 /// thread to be had, it is done at once.
 pub(super) fn unmap(store: Store) {
     let _ = std::thread::Builder::new().spawn(move || drop(store));
+}
+
+/// The event that evidence is about, where several have samples.
+fn judged(profile: &Profile, wanted: Option<&str>) -> Option<EventId> {
+    let events = profile.events.iter_enumerated();
+    let mut sampled = events.filter(|(_, event)| event.samples > 0);
+    sampled.nth(1)?;
+    let wanted = wanted.and_then(|name| profile.events.position(|event| event.name == name));
+    Some(wanted.unwrap_or_else(|| profile.main_event()))
 }

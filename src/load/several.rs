@@ -40,7 +40,7 @@ pub(super) fn load_several<T>(
     let (mut said, mut left_out, mut first_error) = (Vec::new(), Vec::new(), None);
     let Ok(()) = in_turn(&all, diag, |(one, name), together| {
         match read(one, together) {
-            Ok((profile, _)) if profile.quality.samples == 0 => {
+            Ok((profile, _)) if profile.quality.samples() == 0 => {
                 let path = one.source.name();
                 if profile.recording.begin.is_none() {
                     left_out.push(format!("{path}: no samples"));
@@ -99,7 +99,7 @@ impl Likeness {
             facts: (
                 host.unwrap_or_default(),
                 recording.records,
-                profile.quality.samples,
+                profile.quality.samples(),
                 weight.fold(0, u64::wrapping_add),
             ),
         }

@@ -5,13 +5,14 @@ use rustc_hash::FxHashSet;
 use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
-use crate::ids::IndexVec;
+use crate::ids::{Idx as _, IndexVec};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
-    ByEnd, EventId, EventSummary, Holds, Part, Profile, Quality, RecordingSummary, Sampling,
+    EventId, EventQuality, EventSummary, Holds, Part, Profile, Quality, RecordingSummary, Sampling,
     StackEnd, ThreadId,
 };
+use crate::session::jit::JitIndex;
 use crate::session::{Samples, Session};
 
 /// The events of the recording, with what counts in totals but has no row.
@@ -70,18 +71,33 @@ fn is_whole(event: &Event, session: &Session<'_>) -> bool {
     is_each && session.stats.lost() == 0
 }
 
-/// Period by reason for the end of the stack; samples where there are several events, whose periods do not add up.
-pub(super) fn stack_ends(collected: &Collected) -> ByEnd<u64> {
-    let mut ends: ByEnd<u64> = ByEnd::default();
-    let mut events = collected.rows.iter().map(|row| row.key.event);
-    let first = events.next();
-    let is_of_one = events.all(|event| Some(event) == first);
+/// How well the samples of each event are known. What names have is added with the profile.
+pub(super) fn quality_of_events(
+    collected: &Collected,
+    jit: &JitIndex<'_>,
+) -> IndexVec<EventId, EventQuality> {
+    let mut all: IndexVec<EventId, EventQuality> = IndexVec::new();
+    let mut of = |event: EventId, tell: &mut dyn FnMut(&mut EventQuality)| {
+        while all.len() <= event.index() {
+            all.push(EventQuality::default());
+        }
+        tell(&mut all[event]);
+    };
     for row in &collected.rows {
-        let sum = &mut ends[collected.stacks.tag(row.key.stack)];
-        let weight = if is_of_one { row.period } else { row.samples };
-        *sum = sum.saturating_add(weight);
+        let end = collected.stacks.tag(row.key.stack);
+        of(row.key.event, &mut |quality| {
+            quality.periods[end] = quality.periods[end].saturating_add(row.period);
+            quality.ends[end] = quality.ends[end].saturating_add(row.samples);
+        });
     }
-    ends
+    collected.doubtful(jit, |row, is_own| {
+        if is_own {
+            of(row.key.event, &mut |quality| {
+                quality.doubtful_samples += row.samples
+            });
+        }
+    });
+    all
 }
 
 /// Fills in totals and header facts.
@@ -89,6 +105,7 @@ pub(super) fn summarise(
     profile: &mut Profile,
     recording: &Recording<'_>,
     (session, samples): (&Session<'_>, &Samples),
+    mut known: IndexVec<EventId, EventQuality>,
     options: &LoadOptions,
 ) {
     let mut quality = Quality {
@@ -97,16 +114,19 @@ pub(super) fn summarise(
         ..Quality::default()
     };
     let mut events = std::mem::take(&mut profile.events);
+    known.resize(events.len(), EventQuality::default());
     for portion in profile.portions() {
         let event = &mut events[portion.event];
         event.samples += portion.samples;
         event.period = event.period.wrapping_add(portion.period);
-        quality.samples += portion.samples;
+        let known = &mut known[portion.event];
+        known.samples += portion.samples;
         if profile[portion.leaf].symbol.is_none() {
-            quality.unresolved_samples += portion.samples;
+            known.unresolved_samples += portion.samples;
         }
     }
     profile.events = events;
+    quality.events = known;
     profile.quality = quality;
     profile.recording = RecordingSummary {
         path: options.source.name(),
@@ -115,7 +135,7 @@ pub(super) fn summarise(
             name: options.source.name(),
             host: recording.features.hostname.clone().unwrap_or_default(),
             arch: recording.features.arch.clone().unwrap_or_default(),
-            samples: profile.quality.samples,
+            samples: profile.quality.samples(),
             whole: None,
         }],
         lost_samples: session.stats.lost_samples_total(),
@@ -190,14 +210,15 @@ fn time_range(samples: &Samples) -> Option<(u64, u64)> {
 
 /// Says why stacks ended early, and what to record differently where that would help.
 pub(super) fn report_quality(quality: &Quality, diag: &Diagnostics) {
+    let figures = quality.figures(None);
     /// Per cent of the weight from which a warning is worth a line.
     const WORTH_SAYING: f64 = 1.0;
-    let ends: Vec<String> = quality
+    let ends: Vec<String> = figures
         .ends()
         .map(|(end, share)| format!("{} {share:.2}%", end.label()))
         .collect();
     diag.note(format!("stacks: {}", ends.join(", ")));
-    let cut = quality
+    let cut = figures
         .ends()
         .filter(|(end, _)| end.recorded() == StackEnd::DumpTooShort);
     let share: f64 = cut.map(|(_, share)| share).sum();

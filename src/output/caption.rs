@@ -44,7 +44,7 @@ impl Caption {
             others: others
                 .map(|(_, other)| shown(&other.name).into_owned())
                 .collect(),
-            quality: shown(&quality_line(profile)).into_owned(),
+            quality: shown(&quality_line(profile, Some(event))).into_owned(),
             differences: Vec::new(),
         }
     }

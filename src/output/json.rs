@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::text::acts;
 use super::within::within;
 use crate::ids::Idx;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
@@ -152,17 +152,18 @@ pub fn event(facts: &Facts, total: Count) -> Value {
     })
 }
 
-/// How far a profile can be trusted.
+/// How far a profile of an event can be trusted.
 #[must_use]
-pub fn quality(profile: &Profile) -> Value {
+pub fn quality(profile: &Profile, event: EventId) -> Value {
     let quality = &profile.quality;
-    let stacks = quality.walked();
+    let figures = quality.figures(Some(event));
+    let stacks = figures.walked();
     // Of stacks as the kernel recorded them nobody knows.
     let is_known = stacks.walked > 0 && stacks.recorded == 0;
     json!({
         "complete": if is_known { share(stacks.complete, stacks.walked) } else { Value::Null },
-        "unresolved": share(quality.unresolved_samples, quality.samples),
-        "doubtful": share(quality.doubtful_samples, quality.samples),
+        "unresolved": share(figures.unresolved_samples, figures.samples),
+        "doubtful": share(figures.doubtful_samples, figures.samples),
         "dumps": quality.dumps,
         "kernel": if quality.kernel.is_empty() { Value::Null } else { quality.kernel.clone().into() },
     })

@@ -10,7 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::stdio_hierarchy;
 use super::stdio_layout::Layout;
 use super::text::harmless;
-use crate::profile::{Branch, Branched, EventSummary, Profile, Quality, StackEnd, Walked};
+use crate::profile::{
+    Branch, Branched, EventId, EventSummary, Figures, Profile, Quality, StackEnd, Walked,
+};
 use crate::report::{Report, Table, percent};
 
 /// Writes the whole report.
@@ -154,13 +156,17 @@ fn write_opening(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         "#\n# Total Lost Samples: {}\n#",
         report.profile.recording.lost_samples
     )?;
-    writeln!(out, "# {}\n#", harmless(&quality_line(report.profile)))
+    writeln!(
+        out,
+        "# {}\n#",
+        harmless(&quality_line(report.profile, None))
+    )
 }
 
 /// What became of stacks that were cut.
-fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
+fn incomplete(profile: &Profile, figures: &Figures, walked: u64) -> Vec<String> {
     let quality = &profile.quality;
-    let period = |end: StackEnd| quality.stack_ends[end];
+    let period = |end: StackEnd| figures.stack_ends[end];
     let mut parts = Vec::new();
     let stitched = period(StackEnd::Stitched).saturating_add(period(StackEnd::StitchedFiber));
     if stitched > 0 {
@@ -183,7 +189,7 @@ fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
 }
 
 /// What is to be said of stacks that the kernel or the processor recorded.
-fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
+fn as_recorded(profile: &Profile, figures: &Figures, recorded: u64) -> Vec<String> {
     let mut parts = vec!["stacks as recorded".to_owned()];
     // As for cut stacks: without marks, the line is what it always was.
     let is_marked = profile.marks[StackEnd::CallerMissing].is_some();
@@ -200,7 +206,7 @@ fn as_recorded(profile: &Profile, recorded: u64) -> Vec<String> {
             true,
         ),
     ] {
-        let period = profile.quality.stack_ends[end];
+        let period = figures.stack_ends[end];
         if period > 0 && is_told {
             let share = percent(period, recorded);
             parts.push(format!("{share:.2}% {what}"));
@@ -231,9 +237,9 @@ fn as_recorded_beside(stacks: &Walked) -> Option<String> {
 
 /// The same in few words, for pages: what else there is to say are warnings.
 #[must_use]
-pub fn trust_line(profile: &Profile) -> String {
-    let quality = &profile.quality;
-    let stacks = profile.quality.walked();
+pub fn trust_line(profile: &Profile, event: EventId) -> String {
+    let quality = profile.quality.figures(Some(event));
+    let stacks = quality.walked();
     let mut parts = Vec::new();
     if stacks.walked > 0 {
         let whole = percent(stacks.complete, stacks.walked);
@@ -245,9 +251,13 @@ pub fn trust_line(profile: &Profile) -> String {
         parts.push(format!("{whole:.1}% of {of} whole"));
         parts.extend(as_recorded_beside(&stacks));
     } else if stacks.recorded > 0 {
-        parts.extend(as_recorded(profile, stacks.recorded));
+        parts.extend(as_recorded(profile, &quality, stacks.recorded));
     } else {
         parts.push("no stacks were recorded".to_owned());
+    }
+    if stacks.missing > 0 && stacks.missing < quality.stack_ends.total() {
+        let share = percent(stacks.missing, quality.stack_ends.total());
+        parts.push(format!("{share:.1}% without a stack"));
     }
     let named = quality.samples.saturating_sub(quality.unresolved_samples);
     parts.push(format!("{:.1}% named", percent(named, quality.samples)));
@@ -258,22 +268,22 @@ pub fn trust_line(profile: &Profile) -> String {
     parts.push(format!("{} lost", profile.recording.lost));
     parts.extend(worst(profile));
     let mut line = format!("Trust: {}", parts.join(", "));
-    for weight in &quality.weights {
+    for weight in &profile.quality.weights {
         line.push_str(&format!("; {weight}"));
     }
     line
 }
 
-/// The line that tells how far the numbers below can be trusted.
+/// The line that tells how far the numbers below can be trusted: those of an event, or of all.
 #[must_use]
-pub fn quality_line(profile: &Profile) -> String {
+pub fn quality_line(profile: &Profile, event: Option<EventId>) -> String {
     let Quality {
         dumps,
         kernel,
         weights,
         ..
     } = &profile.quality;
-    let mut line = format!("Quality: {}", quality_figures(profile));
+    let mut line = format!("Quality: {}", quality_figures(profile, event));
     if !dumps.is_empty() {
         line.push_str(&format!("; JIT: {}", dumps.join(", ")));
     }
@@ -288,29 +298,31 @@ pub fn quality_line(profile: &Profile) -> String {
 
 /// Its shares and numbers alone, without names of files.
 #[must_use]
-pub fn quality_figures(profile: &Profile) -> String {
-    let Quality {
+pub fn quality_figures(profile: &Profile, event: Option<EventId>) -> String {
+    let figures = profile.quality.figures(event);
+    let Figures {
         unresolved_samples,
         doubtful_samples,
         samples,
         ..
-    } = &profile.quality;
+    } = &figures;
     let mut parts = Vec::new();
-    let stacks = profile.quality.walked();
+    let stacks = figures.walked();
     let Walked {
         recorded,
         walked,
         complete,
+        ..
     } = stacks;
     if walked > 0 {
         parts.push(format!(
             "{:.2}% in complete stacks",
             percent(complete, walked)
         ));
-        parts.extend(incomplete(profile, walked));
+        parts.extend(incomplete(profile, &figures, walked));
         parts.extend(as_recorded_beside(&stacks));
     } else if recorded > 0 {
-        parts.extend(as_recorded(profile, recorded));
+        parts.extend(as_recorded(profile, &figures, recorded));
     }
     parts.push(format!(
         "{:.2}% unresolved",

@@ -2,9 +2,9 @@
 //! recordings of the same shape.
 
 use super::stdio::{quality_line, write};
-use crate::ids::Idx;
+use crate::ids::{Idx, index_vec};
 use crate::profile::SampleFilter;
-use crate::profile::{Profile, StackEnd, StackId};
+use crate::profile::{EventId, EventQuality, Profile, StackEnd, StackId};
 use crate::report::build;
 use crate::report::keys::{FieldSpec, SortSpec};
 use crate::report::options::{
@@ -153,9 +153,10 @@ fn the_whole_of_a_flat_report() {
     builder.sample("prog", "leaf1;main", 750);
     builder.sample("prog", "schedule@[kernel.kallsyms];main", 250);
     let mut profile = builder.finish();
-    profile.quality.stack_ends[StackEnd::Complete] = 900;
-    profile.quality.stack_ends[StackEnd::DumpTooShort] = 100;
-    profile.quality.samples = 2;
+    profile.quality.events = index_vec![of_event(
+        2,
+        &[(StackEnd::Complete, 900), (StackEnd::DumpTooShort, 100),]
+    )];
     profile.quality.dumps = vec!["jit-7.dump: 12 functions, same clock".to_owned()];
     profile.quality.kernel = "kallsyms beside the recording".to_owned();
     let expected = "\
@@ -665,13 +666,40 @@ fn every_sample_is_in_the_total_of_its_event() {
 #[test]
 fn the_quality_line_tells_recorded_stacks_from_walked_ones() {
     let mut profile = family();
-    assert_eq!(quality_line(&profile), "Quality: 0.00% unresolved, 0 lost");
-    profile.quality.stack_ends[StackEnd::Recorded] = 5;
+    let line = |profile: &Profile, event| quality_line(profile, event);
+    assert_eq!(line(&profile, None), "Quality: 0.00% unresolved, 0 lost");
+    profile.quality.events = index_vec![of_event(1, &[(StackEnd::Recorded, 5)])];
     profile.recording.lost_chunks = 2;
     assert_eq!(
-        quality_line(&profile),
+        line(&profile, None),
         "Quality: stacks as recorded, 0.00% unresolved, 0 lost, 2 chunks lost"
     );
+    // A tracepoint with many samples, of which all have a name and a stack.
+    let mut tracepoint = of_event(9, &[(StackEnd::Complete, 9)]);
+    tracepoint.ends[StackEnd::Complete] = 9;
+    profile.quality.events.push(tracepoint);
+    profile.quality.events[EventId(0)].unresolved_samples = 1;
+    assert_eq!(
+        line(&profile, Some(EventId(0))),
+        "Quality: stacks as recorded, 100.00% unresolved, 0 lost, 2 chunks lost"
+    );
+    assert_eq!(
+        line(&profile, Some(EventId(1))),
+        "Quality: 100.00% in complete stacks, 0.00% unresolved, 0 lost, 2 chunks lost"
+    );
+    assert!(line(&profile, None).contains("10.00% unresolved"));
+}
+
+/// What is known of so many samples of an event, whose stacks ended so.
+fn of_event(samples: u64, periods: &[(StackEnd, u64)]) -> EventQuality {
+    let mut quality = EventQuality {
+        samples,
+        ..EventQuality::default()
+    };
+    for (end, period) in periods {
+        quality.periods[*end] = *period;
+    }
+    quality
 }
 
 /// A function that its file calls data lies elsewhere in memory than in the file.

@@ -96,7 +96,7 @@ fn what_is_no_cpu_is_not_called_so() {
     builder.sample("x", "a", 1);
     builder.sample("x", "b", 1);
     let profile = builder.finish();
-    assert_eq!(crate::ask::main_event(&profile), crate::profile::EventId(0));
+    assert_eq!(profile.main_event(), crate::profile::EventId(0));
 }
 
 #[test]

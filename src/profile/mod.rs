@@ -4,6 +4,8 @@
 //! interned; the order of everything is the order of first appearance in time, so output never
 //! depends on hashing or on the number of threads.
 
+use std::cmp::Reverse;
+
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
 use crate::collect::Squares;
@@ -377,6 +379,20 @@ impl Entry {
 }
 
 impl Profile {
+    /// The event that stands for the program: a clock or cycles, else the one with most samples; of equals the first. Time off the
+    /// processors is the answer only where nothing else was sampled.
+    #[must_use]
+    pub fn main_event(&self) -> EventId {
+        let events = self.events.iter_enumerated();
+        let key = |(at, event): &(EventId, &EventSummary)| {
+            let is_on_cpu = event.samples > 0 && !event.is_off_cpu();
+            let is_cpu = is_on_cpu && event.is_cpu();
+            (is_on_cpu, is_cpu, event.samples, Reverse(*at))
+        };
+        let most = events.max_by_key(key);
+        most.map_or(EventId::default(), |(at, _)| at)
+    }
+
     /// Sum of the squares of an entry's periods.
     #[must_use]
     pub fn squares_of(&self, entry: &Entry) -> f64 {
@@ -800,17 +816,12 @@ pub struct Part {
     pub whole: Option<f64>,
 }
 
-/// What the quality line says.
+/// How far a profile can be trusted: what the quality line says.
 #[derive(Debug, Default, Clone)]
 pub struct Quality {
-    /// Period by reason for the end of the stack; of several events the number of samples.
-    pub stack_ends: ByEnd<u64>,
-    /// Samples whose leaf has no symbol.
-    pub unresolved_samples: u64,
-    /// Samples whose leaf has the last of several names that a perf map gives to its address, one after another: maps have no times.
-    pub doubtful_samples: u64,
-    /// All samples.
-    pub samples: u64,
+    /// What is known of the samples of each event. Of several events that of the shown one counts: a tracepoint, all of whose samples
+    /// lie in one named function, says nothing of the names in a program.
+    pub events: IndexVec<EventId, EventQuality>,
     /// One text per merged dump: name, loads, clock relation.
     pub dumps: Vec<String>,
     /// Probable share of wrong ones among the stacks that were completed from others.
@@ -821,7 +832,51 @@ pub struct Quality {
     pub weights: Vec<String>,
 }
 
-/// Stacks by how they were found, in the unit of [`Quality::stack_ends`].
+/// How well the samples of an event are known.
+#[derive(Debug, Default, Clone)]
+pub struct EventQuality {
+    /// Its samples.
+    pub samples: u64,
+    /// Those whose leaf has no symbol.
+    pub unresolved_samples: u64,
+    /// Those whose leaf has the last of several names that a perf map gives to its address, one after another: maps have no times.
+    pub doubtful_samples: u64,
+    /// Periods by the reason for the end of the stack.
+    pub periods: ByEnd<u64>,
+    /// Samples by the same.
+    pub ends: ByEnd<u64>,
+}
+
+impl EventQuality {
+    fn add(&mut self, other: &Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.unresolved_samples += other.unresolved_samples;
+        self.doubtful_samples += other.doubtful_samples;
+        for (sum, more) in [
+            (&mut self.periods, &other.periods),
+            (&mut self.ends, &other.ends),
+        ] {
+            for (sum, more) in sum.0.iter_mut().zip(&more.0) {
+                *sum = sum.saturating_add(*more);
+            }
+        }
+    }
+}
+
+/// How well samples of an event, or of all, are known.
+#[derive(Debug, Default, Clone)]
+pub struct Figures {
+    /// All samples.
+    pub samples: u64,
+    /// Those whose leaf has no symbol.
+    pub unresolved_samples: u64,
+    /// Those whose leaf has a doubtful name.
+    pub doubtful_samples: u64,
+    /// Period by reason for the end of the stack; of several events the number of samples, for their periods do not add up.
+    pub stack_ends: ByEnd<u64>,
+}
+
+/// Stacks by how they were found, in the unit of [`Figures::stack_ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
     /// Those that the kernel or the processor recorded.
@@ -830,9 +885,45 @@ pub struct Walked {
     pub walked: u64,
     /// All that reach their beginning.
     pub complete: u64,
+    /// Those of which nothing was recorded.
+    pub missing: u64,
 }
 
 impl Quality {
+    /// How well the samples of an event are known, or without one those of all events.
+    #[must_use]
+    pub fn figures(&self, event: Option<EventId>) -> Figures {
+        let of = self.events.iter_enumerated();
+        let of = of.filter(|(at, of)| event.is_none_or(|event| event == *at) && of.samples > 0);
+        let mut sum = EventQuality::default();
+        let mut count = 0;
+        for (_, of) in of {
+            sum.add(of);
+            count += 1;
+        }
+        let EventQuality {
+            samples,
+            unresolved_samples,
+            doubtful_samples,
+            periods,
+            ends,
+        } = sum;
+        Figures {
+            samples,
+            unresolved_samples,
+            doubtful_samples,
+            stack_ends: if count > 1 { ends } else { periods },
+        }
+    }
+
+    /// Number of samples of all events.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.events.iter().map(|of| of.samples).sum()
+    }
+}
+
+impl Figures {
     /// How many stacks were unwound, and how many of these are whole.
     #[must_use]
     pub fn walked(&self) -> Walked {
@@ -849,16 +940,13 @@ impl Quality {
             recorded,
             walked: if is_of_kernel { 0 } else { walked },
             complete: sum(&|end| end.is_complete()),
+            missing: ends[StackEnd::NotRecorded],
         }
     }
 
     /// Reasons for which stacks ended, with their share of the period in per cent, without those of no weight.
     pub fn ends(&self) -> impl Iterator<Item = (StackEnd, f64)> + '_ {
-        let total: u64 = self
-            .stack_ends
-            .0
-            .iter()
-            .fold(0, |sum, part| sum.saturating_add(*part));
+        let total = self.stack_ends.total();
         StackEnd::ALL
             .into_iter()
             .zip(self.stack_ends.0)

@@ -16,9 +16,9 @@ use std::hash::{BuildHasher as _, Hash};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
-    CodeId, CommId, Entry, EntryId, EventId, EventSummary, Facet, FacetsPool, FieldKey, Frame,
-    FrameId, Object, ObjectId, Profile, Sampling, SourceLine, StackId, Stacks, StringId, Symbol,
-    SymbolId, Thread, ThreadId, Walked,
+    CodeId, CommId, Entry, EntryId, EventId, EventQuality, EventSummary, Facet, FacetsPool,
+    FieldKey, Frame, FrameId, Object, ObjectId, Profile, Sampling, SourceLine, StackId, Stacks,
+    StringId, Symbol, SymbolId, Thread, ThreadId, Walked,
 };
 use crate::address::FileOffset;
 use crate::build_id::BuildId;
@@ -112,9 +112,10 @@ impl Pool {
 
     /// Adds a profile's samples; the recording is called `name` from now on.
     pub fn add(&mut self, mut profile: Profile, name: &str) {
+        let figures = profile.quality.figures(Some(profile.main_event()));
         let Walked {
             walked, complete, ..
-        } = profile.quality.walked();
+        } = figures.walked();
         let whole = (walked > 0).then(|| complete as f64 / walked as f64);
         for part in &mut profile.recording.parts {
             part.whole = whole;
@@ -184,7 +185,7 @@ impl Pool {
         all.facets = self.facets.finish();
         all.optimised
             .sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        let samples = all.quality.samples.max(1) as f64;
+        let samples = all.quality.samples().max(1) as f64;
         all.quality.stitch_error = self.errors / samples;
         let dumps = &mut all.quality.dumps;
         if dumps.len() > Self::DUMPS && all.recording.parts.len() > 1 {
@@ -471,17 +472,14 @@ impl Pool {
     fn add_facts(&mut self, profile: Profile, moved: &Moved) {
         let is_first = self.all.recording.parts.is_empty();
         let all = &mut self.all;
-        self.errors += profile.quality.stitch_error * profile.quality.samples as f64;
+        self.errors += profile.quality.stitch_error * profile.quality.samples() as f64;
         let (quality, other) = (&mut all.quality, profile.quality);
-        // Weights of different events do not add up; samples do.
-        let total: u128 = other.stack_ends.0.iter().map(|end| u128::from(*end)).sum();
-        for (sum, more) in quality.stack_ends.0.iter_mut().zip(other.stack_ends.0) {
-            let samples = u128::from(more) * u128::from(other.samples) / total.max(1);
-            *sum = sum.saturating_add(u64::try_from(samples).unwrap_or(u64::MAX));
+        quality
+            .events
+            .resize(all.events.len(), EventQuality::default());
+        for (event, more) in other.events.iter_enumerated() {
+            quality.events[moved.events[event]].add(more);
         }
-        quality.unresolved_samples += other.unresolved_samples;
-        quality.doubtful_samples += other.doubtful_samples;
-        quality.samples += other.samples;
         for text in other.dumps {
             if !quality.dumps.contains(&text) {
                 quality.dumps.push(text);

@@ -22,7 +22,7 @@ use crate::symbolize::{Site, Symbol, lacks_split_files};
 
 use super::stages::Stages;
 use super::{
-    BranchStacks, Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss,
+    BranchStacks, Clock, Culprit, Dump, EndShare, Evidence, FileProof, Judged, KernelSymbols, Loss,
     OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful,
 };
 
@@ -42,11 +42,6 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         whole: whole(recording, session),
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
-            idle: {
-                let idle = collected.rows.iter();
-                let idle = idle.filter(|row| session.threads[row.key.thread].is_idle());
-                idle.map(|row| row.samples).sum()
-            },
             lost: session.stats.lost(),
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
@@ -57,6 +52,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
                 .map(|(samples, _)| samples)
                 .sum(),
         },
+        judged: judged(stages),
         events: events(stages),
         unknown_machine: unknown_machine(recording, session),
         ends: ends(stages),
@@ -84,7 +80,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         late: inferred.late,
         latest: inferred.latest,
         twins: inferred.twins,
-        doubtful: collected.doubtful(&session.jit),
+        doubtful: doubtful(stages),
         kernel: kernel(stages),
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
@@ -107,6 +103,39 @@ fn unfollowed(recording: &Recording<'_>, session: &Session<'_>, samples: &Sample
         born.remove(&sample.thread);
     }
     born.len()
+}
+
+/// What shares are told of.
+fn judged(stages: &Stages<'_, '_>) -> Judged {
+    let Stages {
+        recording, session, ..
+    } = *stages;
+    let mut judged = Judged {
+        event: stages
+            .judged
+            .and_then(|at| Some(recording.events.get(at)?.name.clone())),
+        ..Judged::default()
+    };
+    for row in stages.rows() {
+        judged.samples += row.samples;
+        if session.threads[row.key.thread].is_idle() {
+            judged.idle += row.samples;
+        }
+    }
+    judged
+}
+
+/// Samples in code that a perf map tells several functions of, and those that were called from it.
+fn doubtful(stages: &Stages<'_, '_>) -> (u64, u64) {
+    let (mut own, mut called) = (0, 0);
+    stages
+        .collected
+        .doubtful(&stages.session.jit, |row, is_own| {
+            if stages.judged.is_none_or(|event| event == row.key.event) {
+                *(if is_own { &mut own } else { &mut called }) += row.samples;
+            }
+        });
+    (own, called)
 }
 
 /// Samples by event.
@@ -166,7 +195,7 @@ fn clock(recording: &Recording<'_>) -> Clock {
 /// Samples whose stacks ended for a reason.
 fn ended(stages: &Stages<'_, '_>, end: StackEnd) -> u64 {
     let stacks = &stages.collected.stacks;
-    let rows = stages.collected.rows.iter();
+    let rows = stages.rows();
     let of_end = rows.filter(|row| stacks.tag(row.key.stack) == end);
     of_end.map(|row| row.samples).sum()
 }
@@ -174,7 +203,7 @@ fn ended(stages: &Stages<'_, '_>, end: StackEnd) -> u64 {
 /// Samples by the reason for the end of their stacks, and whose code the last frame was in.
 fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
     let mut found: BTreeMap<StackEnd, (u64, Culprits)> = BTreeMap::new();
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let end = stages.collected.stacks.tag(row.key.stack).recorded();
         let (samples, culprits) = found.entry(end).or_default();
         *samples += row.samples;
@@ -311,7 +340,7 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
 fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
@@ -421,7 +450,7 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
     let stacks = &stages.collected.stacks;
     let mut known: BTreeMap<AddressStackId, bool> = BTreeMap::new();
     let mut samples = 0;
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         if !stacks.tag(row.key.stack).is_recorded() {
             continue;
         }
@@ -448,7 +477,7 @@ fn skipped(stages: &Stages<'_, '_>) -> Skipped {
     let is_gap = |pc: &PcId| pcs[*pc].target == Target::Label(Label::SKIPPED);
     let (mut samples, mut culprits) = (0, Culprits::default());
     let mut leaves: BTreeMap<DsoId, [u64; 2]> = BTreeMap::new();
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let stack = stacks.get(row.key.stack);
         let gap = stack.iter().position(is_gap).filter(|at| *at > 0);
         if let Some(inner) = gap.and_then(|at| stack.get(at - 1)) {
@@ -480,7 +509,7 @@ fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
         })
     };
     let stacks = &stages.collected.stacks;
-    let rows = stages.collected.rows.iter();
+    let rows = stages.rows();
     let of_go = rows.filter(|row| {
         let is_short = stacks.tag(row.key.stack).recorded() == StackEnd::DumpTooShort;
         // What was put under a cut stack lies behind a frame that is none.
@@ -496,7 +525,7 @@ fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
 /// Programs with samples, or ends of stacks, in code made at run time that nothing tells of.
 fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let is_end = stages.collected.stacks.tag(row.key.stack) == StackEnd::UnknownCode;
         let pc = &stages.collected.pcs[row.key.leaf];
         let is_leaf = || reason(stages, row.key.thread, pc) == Some(Reason::JitWithoutDump);
@@ -586,7 +615,7 @@ fn inferred(session: &Session<'_>, samples: &Samples) -> Inferred {
 fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
     let is_kernel =
         |row: &&crate::collect::Row| stages.collected.pcs[row.key.leaf].mode == CpuMode::Kernel;
-    let rows = stages.collected.rows.iter().filter(is_kernel);
+    let rows = stages.rows().filter(is_kernel);
     let dsos = &stages.session.dsos;
     KernelSymbols {
         samples: rows.map(|row| row.samples).sum(),
@@ -647,7 +676,7 @@ fn copied(stages: &Stages<'_, '_>) -> Vec<Culprit> {
     if !session.has_copied_code {
         return Vec::new();
     }
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         let mapping = || session.final_mapping(row.key.thread, pc.at);
         let is_copied = || mapping().is_some_and(|mapping| mapping.copied);

@@ -59,7 +59,7 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
 
 /// Samples of which names are asked: what the idle task runs has one nearly always, and says nothing of the rest.
 const fn busy(evidence: &Evidence) -> u64 {
-    evidence.loss.samples.saturating_sub(evidence.loss.idle)
+    evidence.judged.samples.saturating_sub(evidence.judged.idle)
 }
 
 /// Samples with a name, as a part of all that are not of the idle task.
@@ -202,7 +202,7 @@ fn samples(
     let text = format!(
         "{} recorded{}, {lost} lost ({share:.2}%), throttled {} times",
         by_event(evidence),
-        precision(main(evidence).map_or(samples, |event| event.samples)),
+        precision(evidence.judged.samples),
         loss.throttled
     );
     let level = match share {
@@ -264,13 +264,6 @@ fn samples(
     }
 }
 
-/// The event of which most was sampled, if there is one.
-fn main(evidence: &Evidence) -> Option<&OfEvent> {
-    let sampled = evidence.events.iter().filter(|event| event.is_sampled);
-    // Of equals the first.
-    sampled.rev().max_by_key(|event| event.samples)
-}
-
 /// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.
 fn by_event(evidence: &Evidence) -> String {
     let all = evidence.loss.samples;
@@ -286,7 +279,11 @@ fn by_event(evidence: &Evidence) -> String {
     if events.len() > NAMES {
         shown.push(format!("{} more events", events.len() - NAMES));
     }
-    format!("{all} ({})", shown.join(", "))
+    let judged = evidence.judged.event.as_deref();
+    let judged = judged.map_or_else(String::new, |name| {
+        format!("; what follows is about {name}")
+    });
+    format!("{all} ({}{judged})", shown.join(", "))
 }
 
 /// Whether there are enough samples to tell shares: of the event that is asked about, else of the one with most. Others that
@@ -301,18 +298,17 @@ fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: 
         _ => format!("{samples} samples are too few to tell shares"),
     };
     let is_asked = about.is_some();
-    let main = main(evidence);
+    let judged = &evidence.judged;
     let (name, samples) = match &about {
         Some((name, samples)) => (Some(name.as_str()), *samples),
-        None => main.map_or((None, evidence.loss.samples), |event| {
-            (Some(event.name.as_str()), event.samples)
-        }),
+        None => (judged.event.as_deref(), judged.samples),
     };
     if is_few(samples) {
         out.push(finding(Level::Fail, "samples.few", text(samples, name)).fixed_by([fix]));
     }
     let others = evidence.events.iter().filter(|event| event.is_sampled);
-    for event in others.filter(|event| !is_asked && is_few(event.samples)) {
+    let are_several = judged.event.is_some();
+    for event in others.filter(|event| are_several && !is_asked && is_few(event.samples)) {
         if name != Some(event.name.as_str()) {
             let text = text(event.samples, Some(&event.name));
             out.push(finding(Level::Note, "samples.few", text));
@@ -328,6 +324,9 @@ fn precision(samples: u64) -> String {
     let points = 1.96 * 100.0 * (0.1 * 0.9 / samples as f64).sqrt();
     format!(" (10% means 10 +- {points:.1}%)")
 }
+
+/// Per cent of the samples from which on missing stacks are worth a warning.
+const WORTH_WARNING_OF_NONE: f64 = 10.0;
 
 /// The lines about stacks; the share of whole ones.
 fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Option<f64> {
@@ -423,8 +422,15 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
         share
     };
     if missing > 0 {
-        let text = format!("{missing} samples have none");
-        out.push(finding(Level::Note, "stacks.none", text));
+        let share = percent(missing, all);
+        let level = match share {
+            share if share < WORTH_WARNING_OF_NONE => Level::Note,
+            _ if is_asked_for => Level::Fail,
+            _ => Level::Warn,
+        };
+        let text = format!("{missing} samples have none ({share:.2}%)");
+        let row = finding(level, "stacks.none", text).fixed_by(["pjit record"]);
+        out.push(row.without_advice_below(Level::Warn));
     }
     Some(complete_share / 100.0)
 }
@@ -662,7 +668,7 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     } else {
         Level::Ok
     };
-    let idle = match evidence.loss.idle {
+    let idle = match evidence.judged.idle {
         0 => String::new(),
         idle => format!("; {idle} of the idle task are left out"),
     };
@@ -977,8 +983,8 @@ fn doubtful(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     if own + called == 0 {
         return;
     }
-    let share = percent(own, evidence.loss.samples);
-    let callers = percent(called, evidence.loss.samples);
+    let share = percent(own, evidence.judged.samples);
+    let callers = percent(called, evidence.judged.samples);
     let level = if 100.0 - share < limits.min_resolved {
         Level::Fail
     } else if share + callers >= WORTH_WARNING {
@@ -1102,7 +1108,7 @@ fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
 
 fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
     let worth =
-        |culprit: &&Culprit| percent(culprit.samples, evidence.loss.samples) >= WORTH_NOTING;
+        |culprit: &&Culprit| percent(culprit.samples, evidence.judged.samples) >= WORTH_NOTING;
     let bare: Vec<Culprit> = evidence
         .without_dwarf
         .iter()
@@ -1147,5 +1153,5 @@ fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
 }
 
 fn share_of(samples: u64, evidence: &Evidence) -> String {
-    format!("{:.2}%", percent(samples, evidence.loss.samples))
+    format!("{:.2}%", percent(samples, evidence.judged.samples))
 }

@@ -45,6 +45,8 @@ pub struct Evidence {
     pub whole: Whole,
     /// What the kernel could not write.
     pub loss: Loss,
+    /// The samples that shares are told of.
+    pub judged: Judged,
     /// Samples by event, in the order of the recording, of events that have some.
     pub events: Vec<OfEvent>,
     /// The machine that was recorded, if nobody here can unwind its stacks.
@@ -162,6 +164,17 @@ pub struct OfEvent {
     pub is_too_often: bool,
 }
 
+/// The samples that shares are told of: those of the event that is shown.
+#[derive(Debug, Clone, Default)]
+pub struct Judged {
+    /// Its name, where there are others.
+    pub event: Option<String>,
+    /// How many.
+    pub samples: u64,
+    /// Those of the idle task.
+    pub idle: u64,
+}
+
 /// What the kernel could not write.
 #[derive(Debug, Clone, Default)]
 pub struct Loss {
@@ -173,8 +186,6 @@ pub struct Loss {
     pub chunks: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
-    /// Those that the idle task has of what is there.
-    pub idle: u64,
     /// Samples of guests, which have no rows and are not among those that are there.
     pub guests: u64,
 }

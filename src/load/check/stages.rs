@@ -1,11 +1,11 @@
 //! What the reading stages made of a recording: all that evidence is taken from.
 
 use super::Weights;
-use crate::collect::{Collected, PcId};
+use crate::collect::{Collected, PcId, Row};
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexSlice;
 use crate::perfdata::Recording;
-use crate::profile::FrameId;
+use crate::profile::{EventId, FrameId};
 use crate::session::{Samples, Session};
 use crate::stitch::Mended;
 use crate::symbolize::Answers;
@@ -21,6 +21,8 @@ pub struct Stages<'s, 'a> {
     pub samples: &'s Samples,
     /// Its stacks.
     pub collected: &'s Collected,
+    /// The event that is judged, of several.
+    pub judged: Option<EventId>,
     /// An address of each frame of its profile.
     pub met: &'s IndexSlice<FrameId, [Option<PcId>]>,
     /// What was put under cut stacks.
@@ -33,4 +35,13 @@ pub struct Stages<'s, 'a> {
     pub wasm: &'s WasmCode<'a>,
     /// What is told of what was looked for.
     pub diag: &'s Diagnostics,
+}
+
+impl Stages<'_, '_> {
+    /// Rows of the event that is judged. Those of others say nothing of what is shown: all samples of a tracepoint lie in one
+    /// named function.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        let rows = self.collected.rows.iter();
+        rows.filter(|row| self.judged.is_none_or(|event| event == row.key.event))
+    }
 }

@@ -10,6 +10,10 @@ fn good() -> Evidence {
             samples: 1000,
             ..Loss::default()
         },
+        judged: Judged {
+            samples: 1000,
+            ..Judged::default()
+        },
         ends: vec![ends(StackEnd::Complete, 1000)],
         clock: Clock::Monotonic,
         ..Evidence::default()
@@ -111,10 +115,10 @@ fn names_and_losses_are_held_against_their_limits() {
     );
     // Names of the idle task are no names of what is shown.
     let mostly_idle = Evidence {
-        loss: Loss {
+        judged: Judged {
             samples: 1000,
             idle: 900,
-            ..Loss::default()
+            ..Judged::default()
         },
         ..unresolved(50)
     };
@@ -477,6 +481,7 @@ fn a_clock_that_was_asked_for_too_often_tells_no_time() {
 fn samples_of_one_event_are_no_evidence_for_another() {
     let mut evidence = good();
     evidence.loss.samples = 1003;
+    evidence.judged.event = Some("page-faults".to_owned());
     evidence.events = vec![of_event("cpu-clock", 3), of_event("page-faults", 1000)];
     let few = |about: Option<(&str, u64)>| {
         let about = about.map(|(name, samples)| (name.to_owned(), samples));
@@ -490,12 +495,12 @@ fn samples_of_one_event_are_no_evidence_for_another() {
         Some((Level::Fail, text.clone()))
     );
     assert_eq!(few(Some(("page-faults", 1000))), None);
-    // Of nothing in particular: the event with most samples decides.
+    // Of nothing in particular: the event that is judged decides.
     assert_eq!(few(None), Some((Level::Note, text)));
     let verdict = judge(&evidence, Limits::default());
     let samples = verdict.findings.iter().find(|f| f.check == "samples");
     let samples = samples.expect("a line").text.as_str();
-    let told = "1003 (1000 of page-faults, 3 of cpu-clock) recorded (10% means 10 +- 1.9%)";
+    let told = "1003 (1000 of page-faults, 3 of cpu-clock; what follows is about page-faults) recorded (10% means 10 +- 1.9%)";
     assert!(samples.starts_with(told), "{samples}");
 }
 

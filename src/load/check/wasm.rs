@@ -53,7 +53,7 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
         ..WasmLines::default()
     };
     let mut troubles = Vec::new();
-    for row in &stages.collected.rows {
+    for row in stages.rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         let place = match pc.target {
             Target::Jit(id, _) => {

@@ -472,7 +472,7 @@ impl<'p> Maker<'p> {
                 ("command", Values::text(&told("# cmdline :"))),
                 (
                     "quality",
-                    Values::text(&harmless(&quality_figures(profile))),
+                    Values::text(&harmless(&quality_figures(profile, None))),
                 ),
                 ("pjit", Values::text(env!("CARGO_PKG_VERSION"))),
                 ("samples", number(signed(samples))),

@@ -221,24 +221,22 @@ impl Collected {
         SampleId::from_usize(usize::try_from(rank).unwrap_or(usize::MAX))
     }
 
-    /// Samples in code of perf maps that tell of several functions at their address, and those that were called from it.
-    #[must_use]
-    pub fn doubtful(&self, jit: &JitIndex<'_>) -> (u64, u64) {
+    /// Hands out the rows in code of perf maps that tell of several functions at their address, and those that were called from it:
+    /// for the latter `is_own` is false.
+    pub fn doubtful(&self, jit: &JitIndex<'_>, mut found: impl FnMut(&Row, bool)) {
         let is_doubtful = |pc: &Pc| matches!(pc.target, Target::Jit(code, _) if jit.code(code).is_doubtful(pc.address));
         let pcs: IndexVec<PcId, bool> = self.pcs.iter().map(is_doubtful).collect();
-        let (mut own, mut called) = (0, 0);
         if !pcs.raw.contains(&true) {
-            return (own, called);
+            return;
         }
         for row in &self.rows {
             let mut callers = self.stacks.get(row.key.stack).iter();
             if pcs[row.key.leaf] {
-                own += row.samples;
+                found(row, true);
             } else if callers.any(|pc| pcs[*pc]) {
-                called += row.samples;
+                found(row, false);
             }
         }
-        (own, called)
     }
 }
 

@@ -171,7 +171,8 @@ impl Facts {
             made: event.map_or(Made::Sampled, Made::of),
             is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
-            stacks: stacks(&profile.quality.stack_ends).map(str::to_owned),
+            stacks: stacks(&profile.quality.figures(Some(tally.event)).stack_ends)
+                .map(str::to_owned),
             lost: profile.recording.lost,
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),

@@ -50,16 +50,16 @@ pub fn leave_out(profile: &mut Profile) -> IndexVec<EventId, Idle> {
     let counts = weights(profile);
     let is_idle: IndexVec<ThreadId, bool> = profile.threads.iter().map(|t| t.is_idle()).collect();
     let goes = |event: EventId, thread: ThreadId| counts[event].samples > 0 && is_idle[thread];
-    let idle: u64 = counts.iter().map(|count| count.samples).sum();
-    if idle > 0 {
+    if counts.iter().any(|count| count.samples > 0) {
         // What it runs nearly always has a name, and nobody looks at it: it is no evidence for the names of the rest.
-        let nameless = profile
-            .portions()
-            .filter(|of| goes(of.event, of.thread) && profile[of.leaf].symbol.is_none());
-        let nameless: u64 = nameless.map(|of| of.samples).sum();
-        let quality = &mut profile.quality;
-        quality.samples = quality.samples.saturating_sub(idle);
-        quality.unresolved_samples = quality.unresolved_samples.saturating_sub(nameless);
+        let mut nameless: IndexVec<EventId, u64> = index_vec![0; counts.len()];
+        for of in profile.portions().filter(|of| goes(of.event, of.thread)) {
+            nameless[of.event] += of.samples * u64::from(profile[of.leaf].symbol.is_none());
+        }
+        for (event, quality) in profile.quality.events.iter_mut_enumerated() {
+            quality.samples = quality.samples.saturating_sub(counts[event].samples);
+            quality.unresolved_samples = quality.unresolved_samples.saturating_sub(nameless[event]);
+        }
         profile
             .entries
             .retain(|entry| !goes(entry.event, entry.thread));
@@ -99,6 +99,7 @@ pub fn weights(profile: &Profile) -> IndexVec<EventId, Count> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::EventQuality;
     use crate::report::testing::ProfileBuilder;
 
     #[test]
@@ -113,13 +114,15 @@ mod tests {
         let clock = EventId(0);
         profile.events[clock].unit = Unit::Nanoseconds;
         profile.recording.idle_cpus = 2;
-        (profile.quality.samples, profile.quality.unresolved_samples) = (3, 1);
+        profile.quality.events = index_vec![EventQuality::default(); 2];
+        let quality = &mut profile.quality.events[clock];
+        (quality.samples, quality.unresolved_samples) = (2, 1);
         let idle = profile.threads.last_idx();
         (profile.threads[idle].pid, profile.threads[idle].tid) = (0, 0);
         let left = leave_out(&mut profile);
         // What it runs has a name, which says nothing of the rest.
-        let quality = &profile.quality;
-        assert_eq!((quality.samples, quality.unresolved_samples), (2, 1));
+        let quality = &profile.quality.events[clock];
+        assert_eq!((quality.samples, quality.unresolved_samples), (1, 1));
         assert_eq!(
             left[clock].line().as_deref(),
             Some("idle: 5.000 s of 2 CPUs left out (--idle keeps it)")

@@ -47,8 +47,8 @@ pub(crate) struct Class {
 pub(crate) enum SymbolPart {
     /// The key is not in use.
     Unused,
-    /// A symbol of the table; start and end. JIT code is told apart by symbol too, because code made later may lie at the
-    /// same place.
+    /// A symbol of the table; start and end. Where other code may lie at the same place of what has the same name, symbols are
+    /// told apart too: JIT code that was made later, and several builds of a file.
     Range(FileOffset, FileOffset, Option<SymbolId>),
     /// An inlined function: its name, range of the function it was first seen in.
     Inlined(InlinedName, FileOffset, FileOffset),
@@ -64,8 +64,8 @@ impl SymbolPart {
     pub(crate) fn rank(&self) -> SymbolRank {
         match *self {
             Self::Unused => (0, 0, 0, 0),
-            Self::Range(start, end, jit) => {
-                let number = jit.map_or(0, |symbol| symbol.index() as u32 + 1);
+            Self::Range(start, end, apart) => {
+                let number = apart.map_or(0, |symbol| symbol.index() as u32 + 1);
                 (1, start.0.cast_signed(), end.0.cast_signed(), number)
             }
             Self::Inlined(name, start, end) => {
@@ -258,6 +258,10 @@ impl FrameTexts {
 struct ClassMaker<'p> {
     profile: &'p Profile,
     dso_ranks: IndexVec<ObjectId, u32>,
+    /// By rank of a DSO's name, whether several objects have it: builds of one path, or files of several folders.
+    is_shared: Vec<bool>,
+    /// By DSO, range and name, the first symbol of those that shared names make alike.
+    namesakes: FxHashMap<(u32, FileOffset, FileOffset, &'p str), SymbolId>,
     has_dso: bool,
     has_symbol: bool,
     texts: FrameTexts,
@@ -276,9 +280,16 @@ impl<'p> ClassMaker<'p> {
         functions: &Functions,
     ) -> Self {
         let has = |is: fn(&Order) -> bool| orders.iter().any(|(_, order)| is(order));
+        let dso_ranks = dso_ranks(profile, options);
+        let mut objects = vec![0_u32; dso_ranks.len()];
+        dso_ranks
+            .iter()
+            .for_each(|&rank| objects[rank as usize] += 1);
         Self {
             profile,
-            dso_ranks: dso_ranks(profile, options),
+            dso_ranks,
+            is_shared: objects.iter().map(|&count| count > 1).collect(),
+            namesakes: FxHashMap::default(),
             has_dso: has(|order| matches!(order, Order::Dso)),
             has_symbol: has(|order| matches!(order, Order::Symbol { .. } | Order::SymbolAnd(_))),
             texts: FrameTexts::of(profile, options, orders, functions),
@@ -337,8 +348,16 @@ impl<'p> ClassMaker<'p> {
         };
         let symbol = &self.profile[id];
         if !symbol.inlined {
-            let jit = is_jit(self.profile, symbol).then_some(id);
-            return SymbolPart::Range(symbol.start, symbol.end, jit);
+            let apart = if is_jit(self.profile, symbol) {
+                Some(id)
+            } else if self.is_shared.get(dso as usize) == Some(&true) {
+                // perf gives all of this to the first of them, but several builds have other functions at one place.
+                let namesake = (dso, symbol.start, symbol.end, symbol.name.as_str());
+                Some(*self.namesakes.entry(namesake).or_insert(id))
+            } else {
+                None
+            };
+            return SymbolPart::Range(symbol.start, symbol.end, apart);
         }
         let new = InlinedName::from_usize(self.inlined_names.len());
         let name = *self.inlined_names.entry(&symbol.name).or_insert(new);

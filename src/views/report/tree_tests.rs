@@ -220,3 +220,33 @@ fn later_code_is_another_function(tell: impl Fn(&mut Profile, ObjectId)) {
     // In the order in which the branches were looked into.
     assert_eq!(frames.collect::<Vec<_>>(), ["main", "new", "old"]);
 }
+
+#[test]
+fn builds_of_one_path_have_functions_of_their_own() {
+    let mut builder = ProfileBuilder::default();
+    for function in ["old@one", "same@one", "new@two", "same@two"] {
+        builder.sample("app", function, 1);
+    }
+    let mut profile = builder.finish();
+    for object in &mut profile.objects {
+        object.short_name = "app".to_owned();
+    }
+    for symbol in &mut profile.symbols {
+        let start = if symbol.name == "same" {
+            0x2000
+        } else {
+            0x1000
+        };
+        (symbol.start, symbol.end) = (FileOffset(start), FileOffset(start + 0x10));
+    }
+    let options = ReportOptions::default();
+    let report = build(&profile, &options).expect("there are samples");
+    let rows = &report.tables[0].rows;
+    let mut rows: Vec<(&str, u64)> = rows
+        .iter()
+        .map(|row| (profile.frame_name(row.frame), row.counts.self_period))
+        .collect();
+    rows.sort_unstable();
+    // perf gives all of `new` to `old`, for both are in `app` at one place.
+    assert_eq!(rows, [("new", 1), ("old", 1), ("same", 2)]);
+}
