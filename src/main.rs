@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     match result {
         Ok(_) if failed => ExitCode::FAILURE,
         Ok(status) => status,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if pjit::cli::is_closed_pipe(&error) && failed => ExitCode::FAILURE,
+        Err(error) if pjit::cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let mut causes = error.chain();
             let hint = causes.find_map(|cause| cause.downcast_ref::<AskError>()?.hint());
@@ -72,12 +73,4 @@ fn say(diag: &Diagnostics) {
         };
         let _ = err.write_all(pjit::cli::said(level, &line, None).as_bytes());
     }
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::question::parse_budget;
 use super::report::When;
 use super::terminal::{Output, colored};
-use super::verb::{answered, no_color};
+use super::verb::{answered, no_color, unless_closed};
 use super::{Context, Verb};
 
 pub(super) const PAGE: Page = Page {
@@ -137,13 +137,14 @@ impl Verb for CheckArgs {
         };
         let checked = answered(&request, context.diag)?;
         let mut out = Output::open(None);
-        if self.format == Format::Text {
+        let written = if self.format == Format::Text {
             let color = self.color.and_then(When::choice);
-            checked.write_text(colored(color, no_color()), &mut out)?;
+            checked.write_text(colored(color, no_color()), &mut out)
         } else {
-            answer::write(&checked, self.format, self.budget, &mut out)?;
-        }
-        out.finish()?;
+            answer::write(&checked, self.format, self.budget, &mut out)
+        };
+        let written = written.map_err(anyhow::Error::from);
+        unless_closed(written.and_then(|()| out.finish()))?;
         Ok(if checked.is_fit() {
             ExitCode::SUCCESS
         } else {

@@ -83,15 +83,14 @@ pub struct MethodArgs {
     )]
     by: By,
 
-    /// Take out that whole runs were slower: none, total, median
+    /// Take out that whole runs were slower: none, total, median [default: median; of bytes and other amounts none]
     #[arg(
         long = "normalize",
         value_enum,
         value_name = "HOW",
-        default_value_t = Normalize::Median,
         hide_possible_values = true
     )]
-    normalize: Normalize,
+    normalize: Option<Normalize>,
 
     /// Pair runs in the order of time (default if they alternate)
     #[arg(long = "paired", overrides_with = "no_paired")]

@@ -234,11 +234,14 @@ impl InputArgs {
         positional: Option<&PathBuf>,
         environment: &Environment,
     ) -> LoadOptions {
-        let source = self
-            .input
-            .first()
-            .or(positional)
-            .map_or_else(unnamed, |path| source(path));
+        let named = self.input.first().or(positional);
+        let source = named.map_or_else(unnamed, |path| source(path));
+        self.load_options_of(source, environment)
+    }
+
+    /// What to load of a recording that other arguments name.
+    #[must_use]
+    pub fn load_options_of(&self, source: Source, environment: &Environment) -> LoadOptions {
         let symbols = &self.symbols;
         let names = symbolize::Options {
             names: match (symbols.no_demangle, self.verbose > 0) {
@@ -346,11 +349,11 @@ impl SeveralArgs {
             }
             _ => true,
         });
-        let mut load = input.load_options(None, environment);
         let mut sources = sources.into_iter();
-        if let Some(first) = sources.next() {
-            load.source = first;
-        }
+        let mut load = match sources.next() {
+            Some(first) => input.load_options_of(first, environment),
+            None => input.load_options(None, environment),
+        };
         load.more = sources.collect();
         Ok(load)
     }
@@ -458,6 +461,15 @@ impl Environment {
         } else {
             PerfConfig::read(self.perf_config.as_deref(), self.home.as_deref())
         }
+    }
+
+    /// What a view reads of a recording where no option says otherwise.
+    #[must_use]
+    pub fn load_options(&self, source: Source) -> LoadOptions {
+        let mut load = LoadOptions::of(source);
+        load.search.buildid_dir = self.buildid_dir(false);
+        load.search.debuginfod = self.debuginfod.clone();
+        load
     }
 
     /// The build-ID cache: the configuration's, or that in the home folder.

@@ -54,7 +54,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use lazy::Lazy;
 pub use refusal::said;
-pub use verb::{Context, Verb, run};
+pub use verb::{Context, Verb, is_closed_pipe, run};
 
 /// Show where CPU time goes in Linux programs, JIT code included
 #[derive(Debug, Parser)]

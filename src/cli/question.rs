@@ -11,7 +11,7 @@ use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, wrong_usage};
+use super::verb::{answered, leave, unless_closed, wrong_usage};
 use super::weight::WeightArgs;
 use crate::ask::{Question, Request};
 use crate::diagnostics::Diagnostics;
@@ -167,8 +167,9 @@ impl PrintArgs {
         let mut answer = answered(&request.map_err(wrong_usage)?, diag)?;
         answer.warn(diag.warnings());
         let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
-        answer::write(&answer, self.format, self.budget, &mut out)?;
-        out.finish()?;
+        let written = answer::write(&answer, self.format, self.budget, &mut out);
+        let written = written.map_err(anyhow::Error::from);
+        unless_closed(written.and_then(|()| out.finish()))?;
         let status = status(&answer);
         leave(answer);
         Ok(status)

@@ -248,8 +248,9 @@ mod recording {
     use super::{CANNOT, RecordArgs};
     use crate::ask::{AskError, Check, Comparing, Request, Summary};
     use crate::check::{Limits, Numbers};
+    use crate::cli::input::Environment;
     use crate::diagnostics::Diagnostics;
-    use crate::load::{LoadOptions, Source};
+    use crate::load::Source;
     use crate::output::answer::{self, Format};
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
@@ -262,17 +263,18 @@ mod recording {
     /// Lines of the page in the end.
     const PAGE: usize = 25;
 
-    pub(super) fn run(args: &RecordArgs, _: &Context<'_>) -> ExitCode {
+    pub(super) fn run(args: &RecordArgs, context: &Context<'_>) -> ExitCode {
+        let environment = context.environment;
         let done = if args.doctor {
             doctor(args)
         } else if let Some(folder) = &args.finish {
             finish(args, folder)
         } else if let Some(folder) = &args.again {
-            again(args, folder)
+            again(args, folder, environment)
         } else if args.runs.is_some() || args.base.is_some() {
-            several(args)
+            several(args, environment)
         } else {
-            record(args)
+            record(args, environment)
         };
         done.unwrap_or_else(|failure| {
             let mut text = format!("error: {}\n", harmless(&failure.text));
@@ -375,8 +377,8 @@ mod recording {
         })
     }
 
-    fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
-        let (recorded, _) = match recorded(args, request(args)?)? {
+    fn record(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+        let (recorded, _) = match recorded(args, request(args)?, environment)? {
             Some(recorded) => recorded,
             None => return Ok(ExitCode::SUCCESS),
         };
@@ -384,8 +386,8 @@ mod recording {
     }
 
     /// What `check` says of a recording.
-    fn numbers(folder: &Path) -> Result<Numbers, Failure> {
-        let load = LoadOptions::of(Source::File(folder.join("perf.data")));
+    fn numbers(folder: &Path, environment: &Environment) -> Result<Numbers, Failure> {
+        let load = environment.load_options(Source::File(folder.join("perf.data")));
         let checked = Request::of(load, Check::default()).ask(&Diagnostics::brief());
         checked
             .map(|checked| checked.verdict.numbers)
@@ -393,9 +395,13 @@ mod recording {
     }
 
     /// Records once more what is in a folder.
-    fn again(args: &RecordArgs, folder: &Path) -> Result<ExitCode, Failure> {
+    fn again(
+        args: &RecordArgs,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<ExitCode, Failure> {
         let (mut request, here) = run::again(folder)?;
-        let before = numbers(folder)?;
+        let before = numbers(folder, environment)?;
         let own = args.asked();
         if own.call_graph.is_some() {
             request.asked.call_graph = own.call_graph;
@@ -425,7 +431,7 @@ mod recording {
                 "it was recorded in that folder",
             )
         })?;
-        let Some((recorded, now)) = recorded(args, request)? else {
+        let Some((recorded, now)) = recorded(args, request, environment)? else {
             return Ok(ExitCode::SUCCESS);
         };
         if let (Some(now), false) = (now, args.quiet) {
@@ -453,7 +459,7 @@ mod recording {
     }
 
     /// Several runs, by turns with those of a base if there is one.
-    fn several(args: &RecordArgs) -> Result<ExitCode, Failure> {
+    fn several(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
         let request = request(args)?;
         let mut prepared = run::prepare(request, args.dry_run)?;
         let new = prepared.request.target.clone();
@@ -497,10 +503,10 @@ mod recording {
         let folder = &prepared.folder;
         if !args.quiet {
             let text = if sides.len() > 1 {
-                compared(folder)
+                compared(folder, environment)
             } else {
                 let first = folder.join("new/01");
-                page(&first).map(|(text, _)| text)
+                page(&first, environment).map(|(text, _)| text)
             };
             say(&text.unwrap_or_else(|error| format!("note: {}\n", harmless(&error.to_string()))));
             let folder = shown(folder);
@@ -513,7 +519,7 @@ mod recording {
     }
 
     /// What changed between the two sides of a folder.
-    fn compared(folder: &Path) -> Result<String, AskError> {
+    fn compared(folder: &Path, environment: &Environment) -> Result<String, AskError> {
         let comparing = Comparing {
             to_time: None,
             base: vec![folder.join("base")],
@@ -524,7 +530,7 @@ mod recording {
             },
             full_names: false,
         };
-        let load = LoadOptions::of(Source::Default);
+        let load = environment.load_options(Source::Default);
         let compared = Request::of(load, comparing).ask(&Diagnostics::brief())?;
         let mut text = Vec::new();
         let _ = answer::write(
@@ -540,6 +546,7 @@ mod recording {
     fn recorded(
         args: &RecordArgs,
         request: run::Request,
+        environment: &Environment,
     ) -> Result<Option<(Recorded, Option<Numbers>)>, Failure> {
         let prepared = run::prepare(request, args.dry_run)?;
         if args.dry_run {
@@ -558,7 +565,7 @@ mod recording {
         let recorded = run::record(prepared)?;
         let mut counted = None;
         if !args.quiet && !recorded.is_alone {
-            let (text, numbers) = ending(&recorded, &asked, args.verbose);
+            let (text, numbers) = ending(&recorded, &asked, args.verbose, environment);
             say(&text);
             counted = numbers;
         }
@@ -588,7 +595,12 @@ mod recording {
     }
 
     /// What was recorded, on a page.
-    fn ending(recorded: &Recorded, asked: &Asked, is_verbose: bool) -> (String, Option<Numbers>) {
+    fn ending(
+        recorded: &Recorded,
+        asked: &Asked,
+        is_verbose: bool,
+        environment: &Environment,
+    ) -> (String, Option<Numbers>) {
         let mut text = noted(&recorded.notes);
         if is_verbose {
             for moved in &recorded.moved {
@@ -598,7 +610,7 @@ mod recording {
             }
         }
         let mut counted = None;
-        match page(&recorded.folder) {
+        match page(&recorded.folder, environment) {
             Ok((page, numbers)) => {
                 text.push_str(&page);
                 counted = Some(numbers);
@@ -642,11 +654,11 @@ mod recording {
         typed::quoted(near.as_os_str())
     }
 
-    fn page(folder: &Path) -> Result<(String, Numbers), AskError> {
+    fn page(folder: &Path, environment: &Environment) -> Result<(String, Numbers), AskError> {
         let diag = Diagnostics::brief();
         let here = std::env::current_dir().unwrap_or_default();
         let near = folder.strip_prefix(&here).unwrap_or(folder);
-        let mut load = LoadOptions::of(Source::File(near.join("perf.data")));
+        let mut load = environment.load_options(Source::File(near.join("perf.data")));
         // About bytes where allocators were recorded, as pjit summary has it.
         load.weight.infers = true;
         load.weight.trims = true;

@@ -7,6 +7,7 @@ use clap::Args;
 use super::input::{Environment, InputArgs};
 use super::question::QuestionArgs;
 use crate::ask::Request;
+use crate::load::Source;
 
 /// Recordings of two sides, and how they are read.
 #[derive(Debug, Clone, Args)]
@@ -71,7 +72,7 @@ impl RunArgs {
         environment: &Environment,
         view: Q,
     ) -> Result<Request<Q>, String> {
-        let load = self.input.load_options(None, environment);
+        let load = self.input.load_options_of(Source::Default, environment);
         self.question.request(load, &self.input, view)
     }
 }

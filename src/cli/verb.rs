@@ -1,6 +1,6 @@
 //! What a subcommand is, and what several of them do alike.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -150,4 +150,25 @@ fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
         writeln!(out, "{}", harmless(line))?;
     }
     Ok(())
+}
+
+/// True if nobody reads what is written any more, as with `| head`.
+#[must_use]
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The outcome of writing, where a status follows from what was found: a gate that fails does so also where nobody reads on.
+///
+/// # Errors
+/// When it could not be written, but for a pipe that was closed.
+pub(super) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Err(error) if !is_closed_pipe(&error) => Err(error),
+        _ => Ok(()),
+    }
 }

@@ -663,11 +663,11 @@ impl<'p> Encoder<'p> {
         }
     }
 
-    /// The first event with samples is shown where nobody says which; its period is the profile's.
+    /// The event that other views show is shown where nobody says which; its period is the profile's.
     fn main_event(&mut self) -> EventId {
         let profile = self.profile;
-        let mut events = profile.events.iter_enumerated();
-        let Some((at, event)) = events.find(|(_, event)| event.samples > 0) else {
+        let at = profile.main_event();
+        let Some(event) = profile.events.get(at).filter(|event| event.samples > 0) else {
             return EventId::default();
         };
         let period = match (event.sampling, event.unit) {

@@ -108,6 +108,49 @@ fn a_closed_pipe_ends_it_quietly() {
     }
 }
 
+/// `gate | uploader` is to fail where the gate does, also if the uploader dies.
+#[test]
+fn a_closed_pipe_is_no_verdict() {
+    for words in [
+        ["gate", "--max-share", "main=0.01%", "--to"].as_slice(),
+        &["check", "--min-samples", "1000000"],
+    ] {
+        let mut child = pjit()
+            .args(words)
+            .arg(sample("native", "perf.data"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary can be run");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(3), "{words:?}");
+    }
+}
+
+/// A folder of `pjit record` lies here, and another recording is named.
+#[test]
+fn what_is_read_is_what_was_named() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let recorded = folder.path().join("pjit-other-20260101-000000");
+    std::fs::create_dir(&recorded).expect("a folder can be made");
+    std::fs::copy(sample("minijit", "perf.data"), recorded.join("perf.data")).expect("copied");
+    for view in ["summary", "fold", "report", "peek"] {
+        let mut command = pjit();
+        command.current_dir(folder.path()).arg(view);
+        if view == "peek" {
+            command.arg("main");
+        }
+        let output = command.arg(sample("native", "perf.data")).output();
+        let output = output.expect("the binary can be run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && !said.contains("reading"),
+            "{view}: {said}"
+        );
+    }
+}
+
 /// Neither escape sequences nor other control characters, whatever the view.
 #[test]
 fn no_control_characters_in_a_pipe() {

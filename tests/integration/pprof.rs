@@ -293,6 +293,16 @@ fn traces_are_the_stacks_of_script() {
 }
 
 /// Weight of each stack as `pjit script` prints it, root first, inlined functions marked as pprof marks them.
+/// Switches were recorded first; every other view shows the clock.
+#[test]
+fn it_opens_with_the_event_that_other_views_show() {
+    let Some(exported) = Exported::of("waits", &[]) else {
+        return;
+    };
+    let text = exported.ask(&["-top"]);
+    assert!(text.contains("Type: cpu\n"), "{text}");
+}
+
 fn of_script(name: &str) -> BTreeMap<Vec<String>, u64> {
     let script = stdout_of(&["script", "-F", "period,ip,sym"], name);
     let mut all = BTreeMap::new();

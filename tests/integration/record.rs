@@ -672,6 +672,11 @@ fn runs_are_recorded_by_turns_and_compared() {
     let times = [("base", "01"), ("new", "01"), ("base", "02"), ("new", "02")];
     let times = times.map(|(side, run)| began(side, run));
     assert!(times.is_sorted(), "{times:?}");
+    // A second series would overwrite the first, and what is left of that would count.
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("out/base has a recording already"), "{err}");
+    assert!(!lab.path("out/base/01/perf.data.old").exists());
 }
 
 const LOAD: &str = r"

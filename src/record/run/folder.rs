@@ -57,10 +57,7 @@ pub(super) fn path(
         None => fresh(&facts.here, &target.label()),
     };
     if path.join(RECORDING).symlink_metadata().is_ok() {
-        return Err(Failure::of(Trouble::new(
-            format!("{} has a recording already", path.display()),
-            ["-o DIR names another folder"],
-        )));
+        return Err(is_taken(&path));
     }
     let parent = if path.is_dir() {
         path.as_path()
@@ -79,6 +76,14 @@ pub(super) fn path(
         )));
     }
     Ok(path)
+}
+
+/// What is said where a recording lies already.
+pub(super) fn is_taken(path: &Path) -> Failure {
+    Failure::of(Trouble::new(
+        format!("{} has a recording already", path.display()),
+        ["-o DIR names another folder"],
+    ))
 }
 
 /// A new folder for a recording of this, by the clock; the second of a second has a number.

@@ -756,9 +756,15 @@ impl Prepared {
     /// # Errors
     /// When that cannot be done.
     pub fn make_folders(&mut self, inside: &[&str]) -> Result<(), Failure> {
+        // Runs of an earlier series would be overwritten, and those that are left would count in the comparison.
+        let inside = inside.iter().map(|name| self.folder.join(name));
+        let inside: Vec<PathBuf> = inside.collect();
+        if let Some(known) = inside.iter().find(|path| path.symlink_metadata().is_ok()) {
+            return Err(folder::is_taken(known));
+        }
         self.take_folder()?;
-        for name in inside {
-            Folder::make(&self.folder.join(name))?;
+        for path in inside {
+            Folder::make(&path)?;
         }
         Ok(())
     }

@@ -27,8 +27,8 @@ pub(super) const LARGE: f64 = 0.005;
 pub struct Method {
     /// By what.
     pub by: By,
-    /// Common factor.
-    pub normalize: Normalize,
+    /// What is taken out of all; without one, a machine's speed out of time, and nothing out of amounts, which no machine changes.
+    pub normalize: Option<Normalize>,
     /// Runs as pairs; `None` decides by their times.
     pub paired: Option<bool>,
 }
@@ -323,7 +323,13 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         .iter()
         .map(|at| order.weights(&rows[*at].base, &rows[*at].new, rows[*at].grain))
         .collect();
-    let outcome = test(&each, &all, scatter, method.normalize, is_paired);
+    let usual = if is_speed {
+        Normalize::Median
+    } else {
+        Normalize::None
+    };
+    let normalize = method.normalize.unwrap_or(usual);
+    let outcome = test(&each, &all, scatter, normalize, is_paired);
     let runs = base.len().min(new.len());
     judge(
         &mut rows,
@@ -942,6 +948,7 @@ mod tests {
     use crate::questions::programs::Programs;
     use crate::questions::tally::Count;
     use crate::runtimes::CleanName;
+    use crate::unit::Unit;
 
     fn run(start: u64, functions: &[(&str, u64)]) -> Run {
         let mut run = Run::default();
@@ -1097,6 +1104,39 @@ mod tests {
             rows.iter()
                 .all(|row| row.verdict.is_none() && row.seconds_q < 0.05)
         );
+    }
+
+    /// No machine makes bytes more: what one function leaks is not taken out of the others.
+    #[test]
+    fn amounts_have_no_common_factor() {
+        let of = |start: u64, leaked: u64| -> Vec<Run> {
+            let one = |at: u64| {
+                let mut run = run(start + at, &[("leak", leaked), ("kept", 5), ("held", 40)]);
+                run.facts.made = Made::Whole;
+                run.facts.weighed = Some((Unit::Bytes, "blocks"));
+                run
+            };
+            (0..3).map(one).collect()
+        };
+        let found = compare(&of(0, 1000), &of(10, 3000), Method::default());
+        assert!((found.factor - 1.0).abs() < 1e-9, "{}", found.factor);
+        let expected = [
+            ("leak", Some("slower"), 3.0),
+            ("kept", None, 1.0),
+            ("held", None, 1.0),
+        ];
+        for (name, verdict, ratio) in expected {
+            let mut rows = found.rows.iter();
+            let row = rows.find(|row| row.identity.name.name == name);
+            let row = row.expect("a row of each");
+            assert_eq!(
+                row.verdict.map(|verdict| verdict.word(false)),
+                verdict,
+                "{name}"
+            );
+            let told = row.ratio.expect("a ratio").value;
+            assert!((told / ratio - 1.0).abs() < 0.01, "{name}: {told}");
+        }
     }
 
     /// Blocks and waits that were all recorded are no samples: five large ones are as many as there are.
@@ -1281,7 +1321,7 @@ mod tests {
         let new: Vec<Run> = new.iter().map(often).collect();
         for normalize in [Normalize::None, Normalize::Total, Normalize::Median] {
             let method = Method {
-                normalize,
+                normalize: Some(normalize),
                 ..Method::default()
             };
             let found = compare(&base, &new, method);

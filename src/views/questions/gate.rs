@@ -264,6 +264,14 @@ impl Judge<'_> {
         Some(self.new.first()?.facts.weighed?.0)
     }
 
+    /// What a growth is of that is not measured by what all have grown by.
+    fn plainly(&self) -> &'static str {
+        match self.unit() {
+            None | Some(Unit::Nanoseconds) => "in seconds",
+            Some(_) => "as it is",
+        }
+    }
+
     /// `; 1.00 MiB -> 1.20 MiB` behind a growth, for the same runs.
     fn amounts(&self, (base, new): (f64, f64)) -> String {
         let told = |unit| format!("; {} -> {}", shown(unit, base), shown(unit, new));
@@ -345,9 +353,10 @@ impl Judge<'_> {
         let is_broken = |ratio: Interval, p: f64| growth(ratio) > limit && is_significant(p);
         let in_seconds = is_broken(plain, found.in_seconds.1);
         let amounts = self.amounts(found.means);
+        let plainly = self.plainly();
         if in_seconds && !is_broken(ratio, found.after.1) {
             let plain_text = change(plain);
-            let text = format!("{plain_text} in seconds, limit +{limit}%{amounts}");
+            let text = format!("{plain_text} {plainly}, limit +{limit}%{amounts}");
             return line(Grade::Fail, name, text, Some(growth(plain)), limit);
         }
         let is_significant = is_significant(found.after.1);
@@ -355,7 +364,7 @@ impl Judge<'_> {
         let seconds = if comparison.is_explained() {
             String::new()
         } else {
-            format!("; {} in seconds", change(plain))
+            format!("; {} {plainly}", change(plain))
         };
         let text = format!("{}, limit +{limit}%{why}{seconds}{amounts}", change(ratio));
         line(grade, name, text, Some(growth(ratio)), limit)
@@ -416,8 +425,9 @@ impl Judge<'_> {
                 more => format!(", and {more} more"),
             };
             let text = format!(
-                "{short} {} in seconds{more}, with all others; limit +{limit}%",
-                change(*plain)
+                "{short} {} {}{more}, with all others; limit +{limit}%",
+                change(*plain),
+                self.plainly()
             );
             lines.push(fail(text, Some(growth(*plain))));
         }

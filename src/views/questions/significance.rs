@@ -27,14 +27,13 @@ const LEAST: f64 = 0.1;
 const ENOUGH: usize = 5;
 
 /// What takes out that everything became faster or slower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normalize {
     /// Nothing: the machine's moods count as noise.
     None,
     /// The totals of the runs.
     Total,
     /// What the functions that did not change take in each run.
-    #[default]
     Median,
 }
 
