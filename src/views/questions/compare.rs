@@ -1111,7 +1111,7 @@ mod tests {
     fn amounts_have_no_common_factor() {
         let of = |start: u64, leaked: u64| -> Vec<Run> {
             let one = |at: u64| {
-                let mut run = run(start + at, &[("leak", leaked), ("kept", 5), ("held", 40)]);
+                let mut run = run(start + at, &[("leak", leaked), ("kept", 30), ("held", 40)]);
                 run.facts.made = Made::Whole;
                 run.facts.weighed = Some((Unit::Bytes, "blocks"));
                 run
