@@ -36,7 +36,7 @@
 //! | Sources know `symfs/` of bundles only, not `--symfs` | that holds programs; `--prefix` says the same for sources |
 //! | Debug files are looked for root by root, and then in the cache | perf's order; a build ID proves as much at each place |
 
-mod debuginfod;
+pub(crate) mod debuginfod;
 mod jit;
 mod kernel;
 mod places;
