@@ -54,8 +54,8 @@
 //!
 //! # What is absent
 //!
-//! * Nothing is written but what the user asked for, no process is started but a pager, what `record` is asked for and, with
-//!   `--open`, a browser; nothing goes to the network.
+//! * Nothing is written but what the user asked for, no process is started but a pager, what `record` is asked for, the client of
+//!   debuginfod by `fetch` and, with `--open`, a browser; nothing but that client goes to the network.
 //! * No stage knows a later one; no view sees a record, an ELF file or a path to open (`tests/integration/tidy.rs`).
 //! * No memory and no time out of proportion to the input: what is read once is linear in it, and what a file could make
 //!   quadratic has a budget, after which it is left out (units, abbreviations, attributes, line programs, ranges and names of
@@ -102,6 +102,8 @@ pub use load::assembly;
 pub use load::{bundle, check, totals};
 #[doc(hidden)]
 pub use names::{symbolize, wasm};
+#[doc(hidden)]
+pub use record::fetch;
 #[doc(hidden)]
 pub use stacks::{collect, stitch, unwind, weigh};
 pub use views::{code, flame, questions, report};

@@ -75,9 +75,24 @@ impl Question for List {
     }
 }
 
+impl List {
+    /// Of a function, with sources where nothing else says where they are.
+    pub(super) fn of(function: &str) -> Self {
+        Self {
+            function: function.to_owned(),
+            sources: SourcePaths::default(),
+            full_names: false,
+        }
+    }
+}
+
 impl Request<List> {
     /// The answer, yet without the texts of sources.
-    fn lines(&self, read: (Profile, &[Evidence]), diag: &Diagnostics) -> Result<Lines, AskError> {
+    pub(super) fn lines(
+        &self,
+        read: (Profile, &[Evidence]),
+        diag: &Diagnostics,
+    ) -> Result<Lines, AskError> {
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
         let asked = Asked::of(read, (&self.filters, &self.own), about)?;
         let Asked {
@@ -126,7 +141,7 @@ impl Request<List> {
 
 impl Lines {
     /// The paths of all files, each once.
-    fn files(&self) -> Vec<String> {
+    pub(super) fn files(&self) -> Vec<String> {
         let files = self.listed.iter().flat_map(|listed| &listed.files);
         let mut paths: Vec<String> = files.map(|file| file.path.clone()).collect();
         paths.sort_unstable();

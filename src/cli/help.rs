@@ -18,7 +18,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Like perf", &["report", "script", "stat", "fold"]),
     ("Decide", &["check", "diff", "gate"]),
-    ("Share", &["export", "bundle", "serve"]),
+    ("Share", &["export", "bundle", "serve", "fetch"]),
     ("More", &["guide", "help", "jitdump", "completions", "man"]),
 ];
 
@@ -203,7 +203,7 @@ pub(super) fn overview() -> String {
         found.and_then(Syntax::get_about).map(ToString::to_string)
     };
     let mut text = format!(
-        "{}\n\nUsage: pjit COMMAND [OPTIONS]; pjit COMMAND -h; pjit -V\n",
+        "{}\nUsage: pjit COMMAND [OPTIONS]; pjit COMMAND -h; pjit -V\n",
         whole
             .get_about()
             .map(ToString::to_string)

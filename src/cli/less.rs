@@ -69,6 +69,15 @@ impl Unfit for OfCheck {
     const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, &["force", "source_map"]];
 }
 
+/// `pjit fetch`: looks at which names are missing, and finds functions by theirs.
+#[derive(Debug, Clone)]
+pub struct OfFetch;
+
+impl Unfit for OfFetch {
+    const WHY: &'static str = "fetch shows no stacks";
+    const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, CUTS, &["force", "source_map"]];
+}
+
 /// `pjit bundle`: packs what any view may ask for.
 #[derive(Debug, Clone)]
 pub(super) struct OfBundle;

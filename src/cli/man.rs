@@ -77,6 +77,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "DEBUGINFOD_CACHE_PATH",
         "the cache of debuginfod-find, instead of ~/.cache/debuginfod_client",
     ),
+    (
+        "DEBUGINFOD_URLS",
+        "the servers that fetch has debuginfod-find ask",
+    ),
+    (
+        "DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME",
+        "seconds that debuginfod-find may wait, and take for a file: 90 and 300 in fetch",
+    ),
     ("NO_COLOR", "if set, no colours"),
     ("BROWSER", "the program that flamegraph --open starts"),
     ("COLUMNS", "the width of help"),

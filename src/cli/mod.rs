@@ -10,6 +10,7 @@ mod completions;
 mod dataset;
 pub mod diff;
 mod export;
+pub mod fetch;
 pub mod filters;
 pub mod flamegraph;
 pub mod fold;
@@ -85,6 +86,8 @@ pub enum Command {
     Export(Lazy<export::ExportArgs>),
     /// Pack a recording with its files, for another machine
     Bundle(Lazy<bundle::BundleArgs>),
+    /// Fetch debug files from debuginfod servers
+    Fetch(Lazy<fetch::FetchArgs>),
     /// Serve profiles of a process to go tool pprof and Parca
     Serve(Lazy<serve::ServeArgs>),
     /// Draw a flame graph, as a page or as SVG
@@ -128,6 +131,7 @@ impl Command {
             Self::Fold(args) => &**args,
             Self::Export(args) => &**args,
             Self::Bundle(args) => &**args,
+            Self::Fetch(args) => &**args,
             Self::Serve(args) => &**args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => &**args,
@@ -170,6 +174,7 @@ fn page(verb: &str) -> &'static page::Page {
         "gate" => &gate::PAGE,
         "export" => &export::PAGE,
         "bundle" => &bundle::PAGE,
+        "fetch" => &fetch::PAGE,
         "serve" => &serve::PAGE,
         "guide" => &guide::PAGE,
         "help" => &topics::PAGE,

@@ -79,7 +79,11 @@ impl Judged {
         }
         // A server may send anything.
         if found == FoundBy::Build {
-            return claim.md5.is_none_or(|md5| md5 == checksum(text)) && !text.is_empty();
+            let is_it = match claim.md5 {
+                Some(md5) => md5 == checksum(text),
+                None => !is_page(text) || has_pages_name(self.door().path()),
+            };
+            return is_it && !text.is_empty();
         }
         if found == FoundBy::Folder || claim.md5.is_some_and(|md5| md5 == checksum(text)) {
             return true;
@@ -94,6 +98,21 @@ impl Judged {
         let owner = os::owner(self.meta());
         is_public(&real, owner) || is_own(&real, owner, claim)
     }
+}
+
+/// Whether a text is a page, as servers send one that asks for a password.
+fn is_page(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let begins = |front: &[u8]| {
+        let own = text.get(..front.len());
+        own.is_some_and(|own| own.eq_ignore_ascii_case(front))
+    };
+    begins(b"<!doctype html") || begins(b"<html")
+}
+
+fn has_pages_name(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ending.to_ascii_lowercase().contains("htm"))
 }
 
 fn checksum(text: &[u8]) -> [u8; 16] {

@@ -9,6 +9,7 @@ pub mod totals;
 mod clock;
 mod companions;
 mod known;
+mod lacking;
 mod names;
 mod options;
 mod reading;
@@ -23,6 +24,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use lacking::{Lacking, LackingBuild};
 pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
@@ -104,6 +106,15 @@ pub fn list(
 pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, LoadError> {
     let gather = look_at_quality(options);
     Ok(read(options, diag, Some(gather))?.1)
+}
+
+/// What a recording lacks that a debuginfod server may have.
+///
+/// # Errors
+/// As [`load`].
+pub fn lacking(options: &LoadOptions, diag: &Diagnostics) -> Result<(Profile, Lacking), LoadError> {
+    let look = |stages: &Stages<'_, '_>, _: &mut Profile| lacking::gather(stages);
+    read(options, diag, Some(look))
 }
 
 /// Both: the profile, and what each recording in it says about its own quality.

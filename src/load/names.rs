@@ -6,8 +6,9 @@ use super::options::LoadOptions;
 use super::reading::history;
 use crate::diagnostics::Diagnostics;
 use crate::dso::demangle::{demangle, parameters};
-use crate::dso::{DsoId, DsoKind};
+use crate::dso::{DsoId, DsoKind, NameStyle, haskell};
 use crate::ids::Idx;
+use crate::needs::Needs;
 use crate::profile::names::original_name;
 use crate::runtimes::Producer;
 use crate::session::Session;
@@ -69,6 +70,9 @@ fn of_dumps(
 
 fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Listener) {
     let dsos = &session.dsos;
+    let needs = options.needs - options.refused;
+    let is_raw = options.names.names == NameStyle::Raw;
+    let renames = needs.contains(Needs::ORIGINALS) && !is_raw;
     for id in (0..dsos.len()).map(DsoId::from_usize) {
         let dso = dsos.get(id);
         let path = String::from_utf8_lossy(&dso.long_name);
@@ -76,11 +80,15 @@ fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Lis
             continue;
         }
         let table = dsos.symbols(id);
-        for name in table.into_iter().flat_map(|table| table.names()) {
+        let is_haskell = renames && haskell::is_of([dsos.binary(id), dsos.debug(id)]);
+        for raw in table.into_iter().flat_map(|table| table.names()) {
+            let original = is_haskell.then(|| haskell::decode(raw)).flatten();
+            let name = original.as_ref().map_or(raw, |name| name.as_bytes());
             if listener.wants(name) {
-                let parameters = parameters(name);
+                let parameters = parameters(raw);
                 let teller = Teller::File(&path, parameters.as_deref());
-                listener.hear(teller, &demangle(name, options.names.names));
+                let shown = || demangle(raw, options.names.names).into_owned();
+                listener.hear(teller, &original.unwrap_or_else(shown));
             }
         }
     }

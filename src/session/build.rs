@@ -680,6 +680,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                 },
                 time,
             );
+            self.dsos.note_process(dso, mmap.pid, time);
         }
         let mapping = Mapping {
             range,

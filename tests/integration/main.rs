@@ -17,6 +17,7 @@ mod differential;
 mod disassembly;
 mod example;
 mod exports;
+mod fetch;
 mod fields;
 mod filters;
 mod finding;

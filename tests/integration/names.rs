@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::jitdump::{Dump, HEAD, Head};
+use crate::live::Lab;
 use crate::recording::{CONTEXT_USER, Map, Recording, Sample, Stacks};
 use crate::support::{folded, pjit, sample};
 
@@ -290,4 +291,38 @@ fn names_of_symbols_are_only_text() {
         .expect("the binary can be run");
     let whole = folded(&String::from_utf8_lossy(&whole.stdout));
     assert_eq!(stacks.values().sum::<u64>(), whole.values().sum::<u64>());
+}
+
+/// Names of Haskell are read back for people, and only where GHC's runtime is; report prints what perf prints.
+#[test]
+fn names_of_haskell_are_read_back() {
+    for (test, flags, shown) in [
+        ("haskell", &["-DGHC"][..], "Main.$w<+%>"),
+        ("haskell-c", &[][..], "Main_zdwzlzpzvzg_info"),
+    ] {
+        let Some(lab) = Lab::with(test, "haskell", flags) else {
+            return;
+        };
+        let options = ["-e", "cpu-clock", "-g"];
+        if lab.record("x.data", &options, &["./haskell"]).is_none() {
+            return;
+        }
+        let of_people: [&[&str]; 3] = [
+            &["summary", "--format", "csv", "--table", "self"],
+            &["flamegraph", "-o", "-"],
+            &["peek", shown.split(['$', '<']).next().expect("a part")],
+        ];
+        for view in of_people {
+            let text = lab.show(view, "x.data");
+            let text = text.replace("&lt;", "<").replace("&gt;", ">");
+            assert!(text.contains(shown), "{view:?}: {text}");
+        }
+        for view in [&["report", "--stdio"][..], &["fold"], &["script"]] {
+            let text = lab.show(view, "x.data");
+            assert!(text.contains("Main_zdwzlzpzvzg_info"), "{view:?}: {text}");
+            assert!(!text.contains("Main.$w"), "{view:?}: {text}");
+        }
+        let raw = lab.show(&["summary", "--no-demangle"], "x.data");
+        assert!(raw.contains("Main_zdwzlzpzvzg_info"), "{raw}");
+    }
 }

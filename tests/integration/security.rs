@@ -18,7 +18,7 @@ const JIT: u64 = 0x1000_0000;
 const SECRET: &str = "the-secret-word";
 
 /// A folder with a recording in `case`, and what it must not lead to beside that.
-struct Case {
+pub(crate) struct Case {
     folder: tempfile::TempDir,
 }
 
@@ -37,7 +37,7 @@ impl Case {
         self.write("case/perf.data", recording.file());
     }
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("pjit").tempdir();
         let folder = folder.expect("a folder");
         fs::create_dir(folder.path().join("case")).expect("made");
@@ -48,12 +48,12 @@ impl Case {
         case
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         let folder = self.folder.path().canonicalize().expect("it is there");
         folder.join(name)
     }
 
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("it has one")).expect("made");
         fs::write(path, bytes).expect("written");
@@ -451,7 +451,7 @@ fn a_script_names_maps_in_its_folder() {
 }
 
 /// A program of the sample; it has a build ID.
-fn program() -> Vec<u8> {
+pub(crate) fn program() -> Vec<u8> {
     fs::read(sample("native", "symfs/tmp/pjit-sample/native/hot-cpp")).expect("read")
 }
 
@@ -518,12 +518,12 @@ fn a_file_of_the_cache_has_its_build_id() {
     assert!(!packed([7; 20]), "any other");
 }
 
-fn hex(id: &[u8]) -> String {
+pub(crate) fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A sample at an offset in a file of this build, which is nowhere.
-fn record_build(case: &Case, id: [u8; 20], offset: u64) {
+pub(crate) fn record_build(case: &Case, id: [u8; 20], offset: u64) {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(PID, PID, b"program");
     recording.map_at(&Map {

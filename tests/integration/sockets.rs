@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{sample, skip};
 
 /// What people do with a recording, by the words behind `pjit`; `@` is a recording, `OUT` a file or folder to write.
-const VIEWS: [&[&str]; 21] = [
+const VIEWS: [&[&str]; 22] = [
     &["report", "@"],
     &["report", "--header-only", "@"],
     &["summary", "@"],
@@ -27,6 +27,7 @@ const VIEWS: [&[&str]; 21] = [
     &["export", "-o", "OUT.csv", "@"],
     &["export", "--format", "parquet", "-o", "OUT", "@"],
     &["bundle", "-o", "OUT.tar.gz", "@"],
+    &["fetch", "--dry-run", "@"],
     &["jitdump", "@"],
 ];
 

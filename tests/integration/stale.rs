@@ -574,3 +574,86 @@ fn lost_samples_are_told_where_the_answer_has_no_room_for_them() {
         );
     }
 }
+
+/// A process that ends with the test.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program in a container that still runs: its file is found in its root, by its inode, and nothing else of that name.
+#[test]
+fn a_process_that_lives_shows_the_file_of_its_root() {
+    let Some(lab) = Lab::with("living", "load", &["-static"]) else {
+        return;
+    };
+    let root = lab.path("root");
+    fs::create_dir_all(root.join("opt/app")).expect("made");
+    let inside = root.join("opt/app/living-load");
+    fs::copy(lab.path("load"), &inside).expect("copied");
+    let in_root = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-Umr", "chroot"]).arg(&root);
+        command.arg("/opt/app/living-load").args(words);
+        command
+    };
+    if !in_root(&["1"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return skip("unshare", "no namespace can be made");
+    }
+    let recording = Command::new("perf")
+        .current_dir(lab.path(""))
+        .args([
+            "record",
+            "-q",
+            "-N",
+            "-a",
+            "-e",
+            "cpu-clock",
+            "-o",
+            "perf.data",
+        ])
+        .args(["--", "sleep", "2"])
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    let Ok(mut recording) = recording else {
+        return skip("perf", "it cannot be run");
+    };
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let running = Running(in_root(&["0"]).spawn().expect("it ran before"));
+    if !recording.wait().is_ok_and(|status| status.success()) {
+        return skip("perf", "it cannot record all processes");
+    }
+    let names = || {
+        lab.show(
+            &["report", "--stdio", "--comm", "living-load", "-s", "sym"],
+            "perf.data",
+        )
+    };
+    let named = "[.] work";
+    assert!(names().contains(named), "{}", names());
+    let (_, _, said) = lab.pjit(&["report", "--stdio", "-v"], "perf.data");
+    let pid = running.0.id();
+    let found = format!(
+        "/opt/app/living-load: read from /proc/{pid}/root/opt/app/living-load, known by the inode"
+    );
+    assert!(said.contains(&found), "{said}");
+    // A link that leads out of the root, to the same program, and a file that is another one.
+    let outside = lab.path("outside");
+    fs::rename(&inside, &outside).expect("moved");
+    std::os::unix::fs::symlink(&outside, &inside).expect("linked");
+    assert!(!names().contains(named), "{}", names());
+    fs::remove_file(&inside).expect("removed");
+    fs::copy("/bin/true", &inside).expect("copied");
+    assert!(!names().contains(named), "{}", names());
+    fs::rename(&outside, &inside).expect("moved");
+    assert!(names().contains(named), "{}", names());
+    drop(running);
+    assert!(!names().contains(named), "{}", names());
+}

@@ -74,7 +74,7 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 26] = [
+const STAGES: [&str; 27] = [
     "input",
     "find",
     "perfdata",
@@ -95,6 +95,8 @@ const STAGES: [&str; 26] = [
     "load",
     // What makes recordings, and gathers what the stages above look for.
     "record",
+    // What asks servers for what a recording lacks.
+    "fetch",
     // Views, which share nothing but the profile and what is made of it.
     "questions",
     "report",
@@ -108,12 +110,13 @@ const STAGES: [&str; 26] = [
 
 /// Rooms that are no part of names: `src/stacks/unwind` is `crate::unwind`. Of two more, some folders are stages of their own.
 const ROOMS: [&str; 5] = ["base", "formats", "stacks", "names", "views"];
-const STAGES_OF_OTHERS: [&str; 5] = [
+const STAGES_OF_OTHERS: [&str; 6] = [
     "input/find",
     "load/assembly",
     "load/bundle",
     "load/check",
     "load/totals",
+    "record/fetch",
 ];
 
 /// A path below `src` without the room that it is in.
@@ -550,8 +553,14 @@ fn only_input_touches_the_file_system() {
         // Only asked whether it is there; opened by src/input.
         "Path::new(\"perf.data\").exists()",
     ];
-    // The last writes what it records, and is told by the system what runs.
-    let rooms = ["src/input", "src/cli", "src/main.rs", "src/record/run"];
+    // The last ones write what they record and are told by the system what runs, and put away what a client left in its cache.
+    let rooms = [
+        "src/input",
+        "src/cli",
+        "src/main.rs",
+        "src/record/run",
+        "src/record/fetch/cache.rs",
+    ];
     let mut found = offenders(&words, &rooms);
     found.extend(offenders_in("src/input/find", &words));
     let found = found
@@ -622,16 +631,20 @@ fn programs_are_started_in_one_room() {
         "posix_spawn",
         "libc::fork",
     ];
-    // The pager, and the browser of `--open`.
+    // What `record` is asked for, the one program that asks servers, the pager, and the browser of `--open`.
     let rooms = [
         "src/record/run",
+        "src/record/fetch/client.rs",
         "src/cli/terminal.rs",
         "src/cli/browser.rs",
     ];
     let found = offenders(&words, &rooms).into_iter();
     // Threads.
     let found = found.filter(|line| !line.contains("thread"));
-    none(found.collect(), "a program started outside src/record/run");
+    none(
+        found.collect(),
+        "a program started outside src/record/run and src/record/fetch",
+    );
     let plan = ["std::fs", "std::env", "std::process", "SystemTime::now"];
     none(
         offenders_in("src/record/plan", &plan),

@@ -245,13 +245,17 @@ impl<'a> Opener<'_, 'a> {
                 }
             }
         }
-        match self.best(found) {
-            Ok(Some((elf, evidence, door))) => {
-                look.took(door.path());
-                return Ok(self.found(dso, elf, &door, evidence));
+        let best = match self.best(found) {
+            Ok(Some(best)) => Some(best),
+            Ok(None) => self.in_processes(dso, &look),
+            Err(equal) => {
+                refused.extend(equal);
+                None
             }
-            Ok(None) => {}
-            Err(equal) => refused.extend(equal),
+        };
+        if let Some((elf, evidence, door)) = best {
+            look.took(door.path());
+            return Ok(self.found(dso, elf, &door, evidence));
         }
         self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
@@ -264,6 +268,21 @@ impl<'a> Opener<'_, 'a> {
         Err(Missed {
             trouble: troubles.max().unwrap_or(FileTrouble::Missing),
             refutes_id: refused.iter().any(is_other),
+        })
+    }
+
+    /// The file where a process that had it mapped still sees it, if more than its path tells that it is that.
+    fn in_processes(&self, dso: &Dso, look: &Look<'_>) -> Option<Candidate<'a>> {
+        let places = self.search.in_processes(&dso.long_name, &dso.mapped_by);
+        look.doors(places).find_map(|door| {
+            let opened = self.open_mapped(&door, dso);
+            let opened = opened.map_err(|why| look.missed(door.path(), &why)).ok();
+            let (elf, evidence) = opened?;
+            if evidence > Evidence::Path {
+                return Some((elf, evidence, door));
+            }
+            look.missed(door.path(), evidence.text());
+            None
         })
     }
 

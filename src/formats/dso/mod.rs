@@ -4,7 +4,7 @@
 //! files are checked and opened (`files`) when first asked for, where [`crate::find`] says. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
 //! choice among nested symbols (`rbtree`); [`kernel`] finds and reads kallsyms (`kallsyms`), vmlinux and modules; [`demangle`] makes names
-//! readable; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
+//! readable, [`haskell`] those of GHC for people; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
 pub(crate) mod build_elf;
@@ -16,6 +16,7 @@ mod evidence;
 mod files;
 mod fit;
 pub mod go;
+pub mod haskell;
 mod kallsyms;
 pub mod kernel;
 mod kin;

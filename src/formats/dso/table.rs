@@ -55,6 +55,8 @@ pub struct Dso {
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
     /// When the first of these was made, by the clock of files, for recordings of this machine.
     pub(super) mapped_at: Option<SystemTime>,
+    /// Processes that had it mapped, some of them, and when that was told first, for recordings of this machine.
+    pub(super) mapped_by: SmallVec<[(u32, SystemTime); 1]>,
 }
 
 impl Dso {
@@ -309,6 +311,7 @@ impl<'a> DsoTable<'a> {
             rivals: Arc::default(),
             mapped: SmallVec::new(),
             mapped_at: None,
+            mapped_by: SmallVec::new(),
         });
         self.files.push(Arc::default());
         id
@@ -324,17 +327,31 @@ impl<'a> DsoTable<'a> {
     pub fn note_mapped(&mut self, id: DsoId, part: MappedPart, time: Timestamp) {
         /// More tell nothing new: a file has one or two executable segments.
         const MOST: usize = 8;
-        let at = self.here.as_ref().zip(self.first);
-        let at = at.and_then(|(here, first)| {
-            let since = Duration::from_nanos(time.0.saturating_sub(first.0));
-            here.start.checked_add(since)
-        });
+        let at = self.wall_clock(time);
         let dso = &mut self.dsos[id];
         dso.mapped_at = dso.mapped_at.into_iter().chain(at).min();
         let mapped = &mut dso.mapped;
         if mapped.len() < MOST && !mapped.contains(&part) {
             mapped.push(part);
         }
+    }
+
+    /// A process had it mapped at a time.
+    pub fn note_process(&mut self, id: DsoId, pid: u32, time: Timestamp) {
+        /// One that still lives is enough.
+        const MOST: usize = 8;
+        let at = self.wall_clock(time);
+        let by = &mut self.dsos[id].mapped_by;
+        if let Some(at) = at.filter(|_| by.len() < MOST && by.iter().all(|(own, _)| *own != pid)) {
+            by.push((pid, at));
+        }
+    }
+
+    /// A time of a recording of this machine, by the clock of files.
+    fn wall_clock(&self, time: Timestamp) -> Option<SystemTime> {
+        let (here, first) = self.here.as_ref().zip(self.first)?;
+        let since = Duration::from_nanos(time.0.saturating_sub(first.0));
+        here.start.checked_add(since)
     }
 
     /// Names and identity of a DSO.

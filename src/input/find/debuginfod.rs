@@ -42,17 +42,17 @@ impl DebuginfodHome {
 }
 
 /// The debug file of a build.
-pub(super) const DEBUG: &str = "debuginfo";
+pub(crate) const DEBUG: &str = "debuginfo";
 /// The program or library itself.
-pub(super) const PROGRAM: &str = "executable";
+pub(crate) const PROGRAM: &str = "executable";
 
 /// A file of a build in a client's cache. No link leads out of that.
-pub(super) fn of_build(cache: &Path, id: &BuildId, name: &str) -> Place {
+pub(crate) fn of_build(cache: &Path, id: &BuildId, name: &str) -> Place {
     Door::beneath(cache, Path::new(&id.to_string()).join(name)).into()
 }
 
 /// What the sources of a build are called that has a file of this absolute path: by newer clients, and by those before 0.192.
-pub(super) fn of_source(path: &str) -> Option<[String; 2]> {
+pub(crate) fn of_source(path: &str) -> Option<[String; 2]> {
     // The hash is made of signed characters on some machines.
     if !path.starts_with('/') || !path.is_ascii() {
         return None;

@@ -302,19 +302,25 @@ impl JitPlaces {
     /// container would else lead us to any file of this machine. Under a root that stands for the recorded machine's there are no
     /// processes, and one that began after the recording has only the number of a recorded one.
     fn in_process(&self, pid: u32, path: &Path) -> Option<Place> {
-        /// Start times are told to a tick, and clocks are set.
-        const WITHIN: Duration = Duration::from_secs(2);
-        let is_later = |ended: SystemTime| {
-            let began = living::began(pid)?.checked_sub(WITHIN)?;
-            Some(began > ended)
-        };
-        let is_other = self.search.ended.and_then(is_later) == Some(true);
-        if self.search.symfs.is_some() || is_other {
+        let began_later = |ended| began_later(pid, ended) == Some(true);
+        if self.search.symfs.is_some() || self.search.ended.is_some_and(began_later) {
             return None;
         }
-        let root = Path::new("/proc").join(pid.to_string()).join("root");
-        Some(Place::in_root(&root, path))
+        Some(Place::in_root(&root_of(pid), path))
     }
+}
+
+/// Whether a process that lives began later than this; nothing where the system does not tell.
+pub(super) fn began_later(pid: u32, than: SystemTime) -> Option<bool> {
+    /// Start times are told to a tick, and clocks are set.
+    const WITHIN: Duration = Duration::from_secs(2);
+    let began = living::began(pid)?.checked_sub(WITHIN)?;
+    Some(began > than)
+}
+
+/// The root of a process.
+pub(super) fn root_of(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join("root")
 }
 
 /// What a dump with this name is called by who knows its process by another id than is in the name.

@@ -3,7 +3,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use super::jit::{began_later, root_of};
 use super::places::of_build;
 use super::{Place, SearchPaths, debuginfod, path_of};
 use crate::build_id::BuildId;
@@ -63,6 +65,19 @@ impl SearchPaths {
         let fetched = fetched.filter_map(|id| self.fetched(&id, debuginfod::PROGRAM));
         let cached = ids.flat_map(|id| self.in_cache(&id, "elf"));
         recorded.chain(cached).chain(fetched)
+    }
+
+    /// The same in the roots of processes that had it mapped by then and still live: a container's, which has other files than this
+    /// machine at the same paths. One that began later has only the number of a recorded one.
+    pub(crate) fn in_processes(
+        &self,
+        name: &[u8],
+        processes: &[(u32, SystemTime)],
+    ) -> impl Iterator<Item = Place> {
+        let is_here = self.symfs.is_none() && path_of(name).is_absolute();
+        let processes = processes.iter().filter(move |_| is_here);
+        let living = processes.filter(|(pid, by)| began_later(*pid, *by) == Some(false));
+        living.map(move |(pid, _)| Place::in_root(&root_of(*pid), path_of(name)))
     }
 
     /// A vdso that was saved.
@@ -254,4 +269,33 @@ pub(crate) fn below_debug_root(id: &BuildId) -> Option<PathBuf> {
     let mut path = Path::new(DEBUG_ROOT).join(of_build(id)?);
     path.as_mut_os_string().push(".debug");
     Some(path)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::input::living;
+
+    #[test]
+    fn a_process_that_began_later_is_another() {
+        let pid = std::process::id();
+        let began = living::began(pid).expect("the system tells it");
+        let hour = Duration::from_secs(3600);
+        let path = std::env::current_exe().expect("it has a path");
+        let name = path.as_os_str().as_encoded_bytes();
+        let looks = |search: &SearchPaths, processes: &[(u32, SystemTime)]| {
+            search.in_processes(name, processes).count()
+        };
+        let here = SearchPaths::default();
+        assert_eq!(looks(&here, &[(pid, began + hour)]), 1);
+        assert_eq!(looks(&here, &[(pid, began - hour)]), 0);
+        assert_eq!(looks(&here, &[(u32::MAX, began + hour)]), 0, "it has ended");
+        let elsewhere = SearchPaths {
+            symfs: Some("/nowhere".into()),
+            ..SearchPaths::default()
+        };
+        assert_eq!(looks(&elsewhere, &[(pid, began + hour)]), 0);
+    }
 }

@@ -108,6 +108,8 @@ pub(super) fn read(
 pub struct Sources {
     /// Those that were found.
     pub texts: FxHashMap<String, Source>,
+    /// Those that were not, and what is recorded of them.
+    pub missing: Vec<(String, SourceClaim)>,
     /// What to say about them.
     pub warnings: Vec<String>,
 }
@@ -122,14 +124,19 @@ impl Sources {
     ) -> Self {
         let of_names = (&answers.resolution.claims, answers.maps);
         let mut reader = Reader::new(paths, of_names, diag);
-        let mut texts = FxHashMap::default();
+        let (mut texts, mut missing) = (FxHashMap::default(), Vec::new());
         for name in names {
-            if let Some((source, _)) = reader.text(&name) {
-                texts.insert(name, source);
+            match reader.text(&name) {
+                Some((source, _)) => drop(texts.insert(name, source)),
+                None => {
+                    let claim = reader.claims.get(&name).cloned();
+                    missing.push((name, claim.unwrap_or_default()));
+                }
             }
         }
         Self {
             texts,
+            missing,
             warnings: reader.warnings().collect(),
         }
     }

@@ -80,6 +80,7 @@ pub(super) fn for_files(culprits: &[Culprit], changed: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
+    fixes.extend(for_builds(culprits));
     if paths.into_iter().any(|path| path.starts_with("[vdso")) {
         fixes.push(
             "[vdso]: copy ~/.debug/[vdso] of the recorded machine, and give --buildid-dir, or put the image into symfs/[vdso]"
@@ -119,19 +120,22 @@ pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
             own.join(", ")
         ));
     }
-    let fetched = culprits.iter().find_map(|culprit| {
-        let id = culprit.build_id.filter(|_| culprit.path.starts_with('/'))?;
-        Some((&culprit.name, id))
-    });
-    if let Some((name, id)) = fetched {
-        fixes.push(format!(
-            "or ask a debuginfod server: debuginfod-find debuginfo {id} brings the debug file of {name}, if it has that"
-        ));
-    }
+    fixes.extend(for_builds(culprits));
     if has_modules {
         fixes.push("-m reads kernel modules from their files".to_owned());
     }
     fixes
+}
+
+/// What a server may have, of the first whose build is known.
+fn for_builds(culprits: &[Culprit]) -> Option<String> {
+    culprits.iter().find_map(|culprit| {
+        let id = culprit.build_id.filter(|_| culprit.path.starts_with('/'))?;
+        let name = &culprit.name;
+        Some(format!(
+            "pjit fetch may bring the debug file of {name} (build ID {id})"
+        ))
+    })
 }
 
 /// Who has the symbols of a file.
@@ -212,7 +216,7 @@ pub(super) fn for_loss(frequency: Option<u64>) -> [String; 2] {
 }
 
 /// A word for a shell, whatever is in it. Control characters are made visible where it is printed.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -392,7 +392,7 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
     if is_kernel && session.dsos.kernel_state() == Some(KernelState::OtherBuild) {
         return Some(Reason::OtherKernel);
     }
-    if is_resolved(stages, dso, pc.address) {
+    if is_named(stages, dso, pc.address) {
         return None;
     }
     Some(match known.kind {
@@ -433,7 +433,8 @@ fn is_memory(name: &[u8]) -> bool {
     name.starts_with(b"/memfd:") || name.starts_with(b"[anon:")
 }
 
-fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
+/// Whether an address of a file has a name.
+pub(crate) fn is_named(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
     symbol(stages, dso, address).is_some()
 }
 
@@ -629,15 +630,20 @@ fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<C
     let mut found = Culprits::default();
     for (&dso, &samples) in by_file {
         let is_file = session.dsos.get(dso).kind == DsoKind::File;
-        if is_file && session.dsos.binary(dso).is_some() {
-            let debug = session.dsos.debug(dso);
-            let has_none = debug.is_none_or(|elf| elf.debug_section(".debug_info").is_none());
-            if has_none || lacks_split_files(&session.dsos, dso) {
-                found.0.insert(Some(dso), samples);
-            }
+        let is_here = is_file && session.dsos.binary(dso).is_some();
+        let lacks =
+            || lacks_debug_information(session, dso) || lacks_split_files(&session.dsos, dso);
+        if is_here && lacks() {
+            found.0.insert(Some(dso), samples);
         }
     }
     found.named(session)
+}
+
+/// Whether nothing that is at hand of a file tells which functions were inlined.
+pub(crate) fn lacks_debug_information(session: &Session<'_>, dso: DsoId) -> bool {
+    let debug = session.dsos.debug(dso);
+    debug.is_none_or(|elf| elf.debug_section(".debug_info").is_none())
 }
 
 /// Files that were used although hardly anything tells whether they are those that were recorded.

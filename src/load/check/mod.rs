@@ -23,7 +23,9 @@ use crate::runtimes::Producer;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
+pub(crate) use advice::quoted;
 pub use gather::gather;
+pub(crate) use gather::{is_named, lacks_debug_information};
 pub use judge::{judge, judge_for};
 pub use stages::Stages;
 pub use wasm::{Trouble, WasmLines};

@@ -308,9 +308,7 @@ fn stripped_files_have_packages() {
     };
     assert_eq!(
         for_stripped(&[known]).last().map(String::as_str),
-        Some(
-            "or ask a debuginfod server: debuginfod-find debuginfo abcd brings the debug file of server, if it has that"
-        )
+        Some("pjit fetch may bring the debug file of server (build ID abcd)")
     );
 }
 

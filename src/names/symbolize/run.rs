@@ -4,7 +4,7 @@
 //! outcome does not depend on who did what.
 
 use std::cell::{OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -27,6 +27,7 @@ use super::{
 use crate::address::FileOffset;
 use crate::dso::demangle::{demangle, parameters};
 use crate::dso::go::GoTable;
+use crate::dso::haskell;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
@@ -126,6 +127,8 @@ struct Object<'t, 'a, 'd> {
     is_kernel: bool,
     /// Whether it is asked whose code functions are.
     origins: bool,
+    /// Whether GHC compiled it; found out when a name looks like that.
+    is_haskell: OnceLock<bool>,
     /// Distinct symbols that were hit, by address.
     symbols: IndexVec<HitId, crate::dso::SymbolRef<'t>>,
     /// For each query of the group: which it is, and its symbol.
@@ -786,6 +789,16 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         order.iter().map(name).collect()
     }
 
+    /// The name of a function of Haskell as its author has it, where views show original names.
+    fn of_haskell(&self, object: &Object<'_, '_, '_>, name: &[u8]) -> Option<String> {
+        let is_asked = self.needs.contains(Needs::ORIGINALS) && !object.is_kernel;
+        let is_asked = is_asked && self.options.names != NameStyle::Raw;
+        let decoded = is_asked.then(|| haskell::decode(name)).flatten()?;
+        let dso = object.dso?;
+        let is_of = || haskell::is_of([self.dsos.binary(dso), self.dsos.debug(dso)]);
+        object.is_haskell.get_or_init(is_of).then_some(decoded)
+    }
+
     fn symbol(&self, dso: DsoId, object: usize, hit: HitId, name: &[u8]) -> Symbol {
         let object = &self.objects[object];
         let symbol = &object.symbols[hit];
@@ -798,7 +811,9 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             dso,
             start: symbol.start,
             end: symbol.end,
-            name: self.show(name, style),
+            name: self
+                .of_haskell(object, name)
+                .unwrap_or_else(|| self.show(name, style)),
             is_data: symbol.is_data,
             origin: Origin::Unknown,
             parameters: None,

@@ -64,7 +64,7 @@ fn hides_kernel() -> bool {
 }
 
 /// A program of this name on PATH, or at this path.
-pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn program(name: &OsStr) -> Option<PathBuf> {
     let is_path = name.as_encoded_bytes().contains(&b'/');
     if is_path {
         return is_executable(Path::new(name)).then(|| name.into());

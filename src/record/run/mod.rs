@@ -1,4 +1,4 @@
-//! Recording for real: the only room of pjit that starts programs, besides the pager.
+//! Recording for real: the room of pjit that starts programs, besides the pager and the client of debuginfod ([`crate::fetch`]).
 //!
 //! In: a plan. Out: a folder with the recording and what belongs to it, and the status of the command. Changes no setting and no
 //! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
@@ -41,6 +41,7 @@ use folder::Folder;
 pub use folder::fresh as fresh_folder;
 pub use gather::Moved;
 use keeper::Keeper;
+pub(crate) use machine::program as program_on_path;
 use perf::Perf;
 use signals::Arriving;
 use tracing::Added;

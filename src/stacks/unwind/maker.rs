@@ -21,7 +21,7 @@ use super::rules::{
 };
 use super::{CodeLocation, CodeSpace, FrameOrigin, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
-use crate::dso::{DsoId, elf::ElfFile};
+use crate::dso::{DsoId, elf::ElfFile, haskell};
 use crate::ids::{IndexVec, Spare, numbers};
 use crate::runtimes::HostLoop;
 use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
@@ -157,21 +157,14 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// Whether a place lies in a file with code of GHC's runtime, which all that it compiles is linked with.
     #[cold]
     pub(super) fn is_haskell(&mut self, place: &CodeLocation<'_, 'a>) -> bool {
-        const OF_RUNTIME: &[u8] = b"\0stg_upd_frame_info\0";
         let CodeLocation::File {
             dso, binary, debug, ..
         } = *place
         else {
             return false;
         };
-        *self.haskell.entry(dso).or_insert_with(|| {
-            let files = [binary, debug].into_iter().flatten();
-            let mut names =
-                files.flat_map(|file| [".strtab", ".dynstr"].map(|name| file.section(name)));
-            names.any(|names| {
-                names.is_some_and(|names| memchr::memmem::find(names.data, OF_RUNTIME).is_some())
-            })
-        })
+        let is_of = || haskell::is_of([binary, debug]);
+        *self.haskell.entry(dso).or_insert_with(is_of)
     }
 
     /// Where frames saved registers.

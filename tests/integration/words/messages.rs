@@ -86,6 +86,10 @@ export samples/node -o x.foo
 export samples/node samples/wasm -o x.json.gz
 export samples/node -o x.pb.gz --labels foo
 bundle -o - -
+fetch samples/node
+fetch --max-size x samples/node
+fetch --executables --sources main samples/node
+fetch --stitch samples/node
 jitdump
 jitdump README.md
 guide nonsense

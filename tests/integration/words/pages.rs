@@ -168,6 +168,10 @@ fn runnable(command: &str) -> String {
     if let Some(rest) = records.filter(|rest| !rest.contains("--dry-run")) {
         text = format!("pjit record --dry-run{rest}");
     }
+    // No server is there.
+    if let Some(rest) = text.strip_prefix("pjit fetch") {
+        text = format!("pjit fetch --dry-run{}", rest.replace(" --dry-run", ""));
+    }
     // It would not end, and has neither the address nor the token of the text.
     if text.starts_with("pjit serve ") {
         let here = text.split(" --listen ").next().unwrap_or_default();

@@ -1,0 +1,129 @@
+//! What a debuginfod server may have for a recording: the question of `pjit fetch`.
+
+use std::collections::BTreeMap;
+
+use super::{AskError, Lines, List, Question, Request, require_samples};
+use crate::check::Evidence;
+use crate::diagnostics::Diagnostics;
+use crate::fetch::{Wanted, What, can_be_asked, together};
+use crate::find::SourcePaths;
+use crate::load::{self, Lacking, LackingBuild, LoadOptions};
+use crate::needs::Needs;
+use crate::profile::Profile;
+
+/// What may be fetched.
+#[derive(Debug, Clone, Default)]
+pub struct Fetch {
+    /// Programs and libraries that are not here, whether stacks end in them or not.
+    pub executables: bool,
+    /// The sources of this function instead.
+    pub sources: Option<String>,
+}
+
+/// What a server may have.
+#[derive(Debug, Clone, Default)]
+pub struct Fetchable {
+    /// Samples of all recordings.
+    pub samples: u64,
+    /// The heaviest first.
+    pub wanted: Vec<Wanted>,
+    /// Files of which more would help, and no build ID is proven; with their samples.
+    pub unproven: BTreeMap<String, u64>,
+    /// Sources that nobody is asked for, by their names or since no build is known.
+    pub unasked: Vec<String>,
+}
+
+impl Question for Fetch {
+    type Answer = Fetchable;
+
+    fn needs(&self) -> Needs {
+        match &self.sources {
+            Some(function) => List::of(function).needs(),
+            None => Needs::STACKS | Needs::MARKS,
+        }
+    }
+
+    /// Of each recording for itself: what belongs to one is not proven for another.
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Fetchable, AskError> {
+        let mut fetchable = Fetchable::default();
+        for load in request.load_options().apart() {
+            match &request.view.sources {
+                Some(function) => fetchable.add_sources(load, function, diag)?,
+                None => fetchable.add(&load, request.view.executables, diag)?,
+            }
+        }
+        fetchable.wanted = together(std::mem::take(&mut fetchable.wanted));
+        Ok(fetchable)
+    }
+}
+
+impl Fetchable {
+    fn add(
+        &mut self,
+        load: &LoadOptions,
+        executables: bool,
+        diag: &Diagnostics,
+    ) -> Result<(), AskError> {
+        let (profile, lacking) = load::lacking(load, diag)?;
+        require_samples(&profile)?;
+        let Lacking {
+            samples,
+            builds,
+            unproven,
+        } = lacking;
+        self.samples += samples;
+        for (name, samples) in unproven {
+            *self.unproven.entry(name).or_default() += samples;
+        }
+        let files = builds
+            .into_iter()
+            .flat_map(|build| of_build(build, executables));
+        self.wanted.extend(files);
+        Ok(())
+    }
+
+    fn add_sources(
+        &mut self,
+        load: LoadOptions,
+        function: &str,
+        diag: &Diagnostics,
+    ) -> Result<(), AskError> {
+        // What is on this machine is not asked for.
+        let paths: SourcePaths = load.sources(&[]);
+        let request = Request::of(load, List::of(function));
+        let ask = |profile: Profile, evidence: &Evidence| {
+            let lines = request.lines((profile, std::slice::from_ref(evidence)), diag);
+            let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
+            (lines.map(|_| ()), files)
+        };
+        let (lines, sources) = load::load_with_sources(&request.load_options(), &paths, diag, ask)?;
+        lines?;
+        for (path, claim) in sources.missing {
+            match claim.build.filter(|_| can_be_asked(&path)) {
+                Some(build) => self.wanted.push(Wanted {
+                    name: path.clone(),
+                    build,
+                    what: What::Source(path, claim),
+                    samples: 0,
+                }),
+                None => self.unasked.push(path),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files of a build that are worth asking for.
+fn of_build(of: LackingBuild, executables: bool) -> impl Iterator<Item = Wanted> {
+    let with_program = of.lacks_program && (of.ends_stacks || executables);
+    let program = with_program.then_some(What::Program);
+    [What::Debug]
+        .into_iter()
+        .chain(program)
+        .map(move |what| Wanted {
+            name: of.name.clone(),
+            build: of.build,
+            what,
+            samples: of.samples,
+        })
+}
