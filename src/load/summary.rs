@@ -33,6 +33,7 @@ pub(super) fn events_of(
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),
             is_tracepoint: event.attr.is_tracepoint(),
+            ring: event.attr.ring(),
             is_hardware: event.attr.is_hardware(),
             is_whole: is_whole(event, session),
             unit: event.attr.unit(),

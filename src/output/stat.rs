@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use super::text::harmless;
 use crate::metrics::{Metric, is_clock};
+use crate::profile::Ring;
 use crate::totals::{Count, Total, Totals};
 
 /// Columns of a name, with the blank in front.
@@ -179,8 +180,11 @@ impl<'t> Page<'t> {
         if !count.is_counted() {
             return None;
         }
+        let is_part = self.totals.events[index].ring != Ring::All;
         if is_clock(&self.totals.events[index].name) {
-            let elapsed = self.elapsed.filter(|elapsed| *elapsed > 0)?;
+            // A processor that runs the kernel is used, too.
+            let elapsed = self.elapsed.filter(|_| !is_part);
+            let elapsed = elapsed.filter(|elapsed| *elapsed > 0)?;
             let used = count.value - self.totals.events[index].idle;
             let cpus = used / elapsed as f64;
             return Some(format!("{cpus:>8.3} CPUs utilized"));

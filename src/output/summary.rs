@@ -5,7 +5,7 @@
 use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
 use crate::ids::Idx;
 use crate::metrics::plain_name;
-use crate::profile::Predictions;
+use crate::profile::{Predictions, Ring};
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
@@ -251,7 +251,11 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
         None => weight.to_string(),
     };
     let unit = match facts.weighed {
-        None if facts.is_clock => " s CPU".to_owned(),
+        None if facts.is_clock => match facts.ring {
+            Ring::All => " s CPU".to_owned(),
+            Ring::User => " s user CPU".to_owned(),
+            Ring::Kernel => " s kernel CPU".to_owned(),
+        },
         None if facts.is_off_cpu => " s off CPU".to_owned(),
         _ if facts.is_time() => " s".to_owned(),
         Some((unit @ (Unit::Pages | Unit::Blocks), _)) => format!(" {}", unit.word()),

@@ -46,7 +46,9 @@ pub use predictions::Predictions;
 
 pub use crate::collect::{Branched, Facet, Facets, FacetsId, FacetsPool, Of, Show, TextId};
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::{Branch, CpuMode, DataSource, EventId, FieldKey, FieldValue, Trace};
+pub use crate::perfdata::{
+    Branch, CpuMode, DataSource, EventId, FieldKey, FieldValue, Ring, Trace,
+};
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
 
@@ -204,6 +206,8 @@ pub struct EventSummary {
     pub has_callchains: bool,
     /// Whether it is a tracepoint.
     pub is_tracepoint: bool,
+    /// Which code it counts.
+    pub ring: Ring,
     /// Whether a counter of the processor counts it, of which there are few.
     pub is_hardware: bool,
     /// Whether each time that it happened is a sample.

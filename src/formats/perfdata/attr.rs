@@ -50,6 +50,18 @@ pub mod read_format {
     pub const LOST: u64 = 1 << 4;
 }
 
+/// Which code an event counts. Users who may not record the kernel (`perf_event_paranoid` 2) get [`Ring::User`] without asking.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Ring {
+    /// That of programs and of the kernel.
+    #[default]
+    All,
+    /// That of programs alone (`:u`).
+    User,
+    /// The kernel's alone (`:k`).
+    Kernel,
+}
+
 /// Bits of the flag word of the attribute, in the order of the C bit field.
 pub mod flag {
     #![allow(missing_docs, reason = "the names are those of the kernel's header")]
@@ -231,6 +243,19 @@ impl Attr {
     #[must_use]
     pub const fn sample_id_all(&self) -> bool {
         self.flag(flag::SAMPLE_ID_ALL)
+    }
+
+    /// Which code it counts, by `exclude_user` and `exclude_kernel`.
+    #[must_use]
+    pub const fn ring(&self) -> Ring {
+        match (
+            self.flag(flag::EXCLUDE_USER),
+            self.flag(flag::EXCLUDE_KERNEL),
+        ) {
+            (false, true) => Ring::User,
+            (true, false) => Ring::Kernel,
+            _ => Ring::All,
+        }
     }
 
     /// Whether samples have call chains: recorded, or stacks to unwind.

@@ -37,7 +37,7 @@ mod tests;
 mod tracing;
 
 pub use crate::build_id::BuildId;
-pub use attr::{Attr, ClockId};
+pub use attr::{Attr, ClockId, Ring};
 pub use branch::{Branch, BranchStack};
 pub use chunks::{Chunks, RecordPos};
 pub use counts::{EventUpdate, MappedThread, Stat, StatConfig, StatRound, mapped_threads};

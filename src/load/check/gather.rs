@@ -13,7 +13,7 @@ use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::{Idx, IndexVec};
 use crate::perfdata::attr::{flag, sample_type};
-use crate::perfdata::{Attr, CpuMode, Recording};
+use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
@@ -110,10 +110,14 @@ fn judged(stages: &Stages<'_, '_>) -> Judged {
     let Stages {
         recording, session, ..
     } = *stages;
+    let first = || stages.rows().next().map(|row| row.key.event);
+    let shown = stages.judged.or_else(first);
+    let shown = shown.and_then(|at| recording.events.get(at));
     let mut judged = Judged {
-        event: stages
-            .judged
-            .and_then(|at| Some(recording.events.get(at)?.name.clone())),
+        event: shown
+            .filter(|_| stages.judged.is_some())
+            .map(|event| event.name.clone()),
+        ring: shown.map_or(Ring::All, |event| event.attr.ring()),
         ..Judged::default()
     };
     for row in stages.rows() {

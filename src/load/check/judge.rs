@@ -2,7 +2,7 @@
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
-use crate::perfdata::{Damage, Trace};
+use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
@@ -1086,6 +1086,12 @@ fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
     let share = share_of(kernel.samples, evidence);
     let source = &kernel.source;
     let row = match kernel.state {
+        _ if evidence.judged.ring == Ring::User => finding(
+            Level::Note,
+            "kernel",
+            "time in the kernel was not recorded: the event counts user mode alone (:u)",
+        )
+        .fixed_by(["sudo sysctl kernel.perf_event_paranoid=1, and record again"]),
         _ if kernel.samples == 0 => finding(Level::Ok, "kernel", "no samples in the kernel"),
         Some(KernelState::Found) => finding(Level::Ok, "kernel", format!("{share} of the samples, symbols of {source}")),
         Some(KernelState::OtherBuild) => finding(

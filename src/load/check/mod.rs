@@ -17,7 +17,7 @@ use crate::build_id::BuildId;
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
 use crate::needs::Needs;
-use crate::perfdata::{Damage, Trace};
+use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
@@ -175,6 +175,8 @@ pub struct Judged {
     pub samples: u64,
     /// Those of the idle task.
     pub idle: u64,
+    /// Which code they are of.
+    pub ring: Ring,
 }
 
 /// What the kernel could not write.

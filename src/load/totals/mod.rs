@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::profile::Ring;
+
 mod counted;
 mod sampled;
 
@@ -65,6 +67,8 @@ pub struct Total {
     pub count: Count,
     /// What of it was the idle task's.
     pub idle: f64,
+    /// Which code was counted.
+    pub ring: Ring,
 }
 
 /// A count, and how long it was counted.

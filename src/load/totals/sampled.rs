@@ -40,6 +40,7 @@ pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
             scale: if is_time { 1e-6 } else { 1.0 },
             count,
             idle: 0.0,
+            ring: event.ring,
         });
     }
     let plain = |total: &Total| crate::metrics::plain_name(&total.name).to_owned();

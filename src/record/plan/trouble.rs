@@ -256,7 +256,7 @@ pub fn of_settings(options: &Options, facts: &Facts) -> Vec<Note> {
     let mut notes = Vec::new();
     let in_kernel = facts.is_root || facts.paranoid.is_none_or(|paranoid| paranoid < 2);
     if options.user_only || !in_kernel {
-        let note = Note::new("the kernel's part of stacks is left out");
+        let note = Note::new("time in the kernel is left out");
         notes.push(note.mended_by("sudo sysctl kernel.perf_event_paranoid=1"));
     } else if facts.hides_kernel {
         let restrict = facts.kptr_restrict.unwrap_or(1);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::idle::Idle;
 use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
-use crate::profile::{EventId, EventSummary, Part, Predictions, Profile, Sampling, ThreadId};
+use crate::profile::{EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, ThreadId};
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
 
@@ -65,6 +65,8 @@ pub struct Facts {
     pub event: String,
     /// Whether its periods are nanoseconds of CPU.
     pub is_clock: bool,
+    /// Which code it counts.
+    pub ring: Ring,
     /// Whether it stands for CPU: clocks and cycles.
     pub is_cpu: bool,
     /// Whether its periods are nanoseconds off the processors.
@@ -164,6 +166,7 @@ impl Facts {
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
             is_clock: event.is_some_and(EventSummary::is_cpu_time),
+            ring: event.map_or(Ring::All, |event| event.ring),
             is_cpu: event.is_some_and(EventSummary::is_cpu),
             is_off_cpu: event.is_some_and(EventSummary::is_off_cpu),
             idle: Idle::default(),

@@ -10,6 +10,7 @@ use super::facts::Made;
 use super::kinds::Kind;
 use super::runs::{Run, Weight};
 use super::stats::t_95;
+use crate::profile::Ring;
 use crate::unit::Unit;
 
 /// What is asked.
@@ -246,7 +247,12 @@ impl Judge<'_> {
 
     /// What the new runs give to something, against a limit.
     fn budget(&self, text: &str, weight: impl Fn(&Run) -> Weight, limit: f64) -> Line {
-        let mut line = budget(&format!("max-share {text}"), &weight, self.new, limit);
+        let name = format!("max-share {text}");
+        if text == "kind:kernel" && self.new.iter().any(|run| run.facts.ring == Ring::User) {
+            let why = "the kernel's part was not recorded (:u)".to_owned();
+            return line(Grade::Undecided, name, why, None, limit);
+        }
+        let mut line = budget(&name, &weight, self.new, limit);
         if let Some(unit) = self.unit() {
             let mean = |weight: &dyn Fn(&Run) -> u64| {
                 let weights = self.new.iter().map(|run| weight(run) as f64);
