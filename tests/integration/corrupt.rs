@@ -634,6 +634,31 @@ fn a_cut_compressed_recording_keeps_what_is_before_the_cut() {
     }
 }
 
+/// `perf record -z` writes a packet of at most 65535 bytes and keeps what does not fit until the next one. At its end there is none.
+#[test]
+fn what_the_recorder_kept_is_told() {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    let data = recording("native");
+    let records = records(&data);
+    let all = &data[records[0].start..records[2].end];
+    let piece = compress_to_vec(all, CompressionLevel::Fastest);
+    for kept in [0, 5] {
+        let piece = &piece[..piece.len() - kept];
+        let mut payload = Vec::from(81u32.to_le_bytes());
+        payload.extend([0, 0]);
+        let size = u16::try_from(8 + piece.len()).expect("a small packet");
+        payload.extend(size.to_le_bytes());
+        payload.extend(piece);
+        let copy = Copy::of("native");
+        let stream = stream_of(&data, &payload);
+        let ended = copy.run_with(Path::new("perf.data"), &stream, &["check"]);
+        let is_told = ended.stderr.contains("the last records are missing");
+        assert_eq!(is_told, kept > 0, "{}", ended.stderr);
+        let is_warned = ended.stdout.contains("warn  recording ");
+        assert_eq!(is_warned, kept > 0, "{}", ended.stdout);
+    }
+}
+
 /// What a full disk or a crash of the machine leaves: zeros from some place on, in a file that was completed or was not.
 #[test]
 fn zeros_at_the_end_of_a_recording_cost_only_what_they_replace() {

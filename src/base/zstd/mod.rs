@@ -76,6 +76,11 @@ impl Decoder {
         matches!(self.expected, Expected::Frame) && self.begun.is_empty()
     }
 
+    /// Whether a block began whose rest did not come.
+    pub(crate) fn is_within_block(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
     /// Decodes from the front of `input` until it is used up or at least `enough` bytes are [decoded](Self::decoded).
     pub(crate) fn feed(&mut self, input: &mut &[u8], enough: usize) -> Result<(), Damaged> {
         while self.filled < enough && !input.is_empty() {

@@ -77,6 +77,7 @@ impl Recording<'_> {
             tell_at: Window::STEP,
             inflater: None,
             is_lost: false,
+            is_end_kept: false,
             problem: None,
         };
         if self.source().is_in_pieces() {
@@ -102,7 +103,8 @@ impl Recording<'_> {
                 break;
             }
         }
-        let problem = pass.problem;
+        pass.end_piece();
+        let (problem, is_end_kept) = (pass.problem, pass.is_end_kept);
         let mut stats = pass.delivery.finish();
         stats.bytes_read = read;
         let beside = self.source().traced_bytes();
@@ -110,7 +112,8 @@ impl Recording<'_> {
             let trace = stats.trace.get_or_insert_default();
             trace.bytes = trace.bytes.saturating_add(beside);
         }
-        stats.damage = self.damage(problem, end);
+        let end_kept = is_end_kept.then_some(Damage::EndKept);
+        stats.damage = self.damage(problem, end).or(end_kept);
         self.report_damage(diag, &stats, problem, end);
         self.report_unread(diag, &stats);
         self.report_skipped(diag, &stats);
@@ -166,6 +169,9 @@ impl Recording<'_> {
                 End::Declared if end != Walk::End => {
                     diag.warn(format!("{path}: the last record is cut; {read}"));
                 }
+                End::Declared if stats.damage == Some(Damage::EndKept) => diag.warn(format!(
+                    "{path}: the last records are missing; perf record -z kept them when it ended"
+                )),
                 End::Declared => {}
             }
         }
@@ -237,6 +243,8 @@ struct Pass<'r, 'a, 'f> {
     inflater: Option<Inflater>,
     /// Compressed records can no longer be decoded in this file.
     is_lost: bool,
+    /// Whether a piece ended within what was compressed.
+    is_end_kept: bool,
     /// The first reason for that.
     problem: Option<&'static str>,
 }
@@ -276,10 +284,16 @@ impl<'a> Pass<'_, 'a, '_> {
 
     /// The next file is packed by itself.
     fn begin_piece(&mut self) {
+        self.end_piece();
         self.is_lost = false;
         if let Some(inflater) = &mut self.inflater {
             inflater.restart();
         }
+    }
+
+    fn end_piece(&mut self) {
+        let is_cut = |inflater: &Inflater| !self.is_lost && inflater.is_cut();
+        self.is_end_kept |= self.inflater.as_ref().is_some_and(is_cut);
     }
 
     /// The front of a compressed record still holds whole records.

@@ -118,6 +118,11 @@ impl Inflater {
         Ok(if is_full { Fed::Full } else { Fed::Done })
     }
 
+    /// Whether what came so far ends within a block or a record: the recorder kept the rest.
+    pub(super) fn is_cut(&self) -> bool {
+        self.decoder.is_within_block() || self.walked < self.decoder.decoded().len()
+    }
+
     /// The whole records of the current chunk.
     pub(super) fn chunk(&self) -> &[u8] {
         let decoded = self.decoder.decoded();

@@ -48,6 +48,9 @@ pub enum Damage {
     Cut(u64),
     /// All records are there, what is written behind them is not.
     SectionsCut,
+    /// The recorder kept the end of what it compressed: `perf record -z` writes what did not fit into a record with the next one, and
+    /// there was none.
+    EndKept,
 }
 
 /// What was seen while delivering.

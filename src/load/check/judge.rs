@@ -121,6 +121,12 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "cut short behind the records: build IDs, host or names of events are missing",
         )
         .fixed_by(["copy the file again from where it was recorded", stop]),
+        Some(Damage::EndKept) => finding(
+            Level::Warn,
+            "recording",
+            format!("the last records are missing: perf record -z kept what did not fit into its last packet; {bytes} bytes of records are there"),
+        )
+        .fixed_by(["pjit record --no-z, or perf record without -z"]),
         Some(Damage::Broken) => finding(
             Level::Fail,
             "recording",
