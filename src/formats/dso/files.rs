@@ -342,12 +342,18 @@ impl<'a> Opener<'_, 'a> {
             return opened;
         }
         self.store.used(name, path, Role::Program);
-        // Only one of several files can have the path.
-        if let Some(id) = elf.build_id().filter(|_| dso.shares_path) {
-            let place = find::place_of_build(&id);
-            self.store.used(&place, path, Role::Program);
-        }
         opened
+    }
+
+    /// Notes where a file is kept in a bundle whose path others have, too: only one of them can have the path.
+    pub(super) fn note_build(&self, dso: &Dso, opened: &Opened<'a>) {
+        let Opened { elf, evidence, .. } = opened;
+        let is_proven =
+            evidence.is_some_and(|evidence| is_proven(dso, elf, &opened.door, evidence));
+        if let Some(id) = elf.build_id().filter(|_| is_proven) {
+            let place = find::place_of_build(&id);
+            self.store.used(&place, opened.path(), Role::Program);
+        }
     }
 
     /// A file that is the one that was mapped, and what tells so.

@@ -517,6 +517,16 @@ impl<'a> DsoTable<'a> {
         }
     }
 
+    /// Notes where files are kept in a bundle that share their path. When the first of them was opened, the others were not known.
+    pub(crate) fn note_builds(&self) {
+        for (id, dso) in self.dsos.iter_enumerated() {
+            let opened = self.files[id].opened().filter(|_| dso.shares_path);
+            if let Some(opened) = opened {
+                self.opener().note_build(dso, opened);
+            }
+        }
+    }
+
     /// The directories that stand for `/` when files are looked for.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
         self.search.roots()

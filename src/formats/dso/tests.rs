@@ -1,6 +1,7 @@
 //! Symbols and files of DSOs, on ELF files made for the purpose.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::build_elf::*;
 use super::elf::ElfFile;
@@ -9,7 +10,7 @@ use crate::address::{FileOffset, Svma, Timestamp};
 use crate::arch::Arch;
 use crate::diagnostics::{Diagnostics, Level};
 use crate::find::SearchPaths;
-use crate::input::Store;
+use crate::input::{Ledger, Store};
 
 fn name(table: &SymbolTable<'_>, at: u64) -> Option<String> {
     let found = table.find(at)?;
@@ -1092,4 +1093,31 @@ fn machine_numbers() {
     assert_eq!(machine(183), Some(Arch::Aarch64));
     assert_eq!(machine(3), Some(Arch::X86));
     assert_eq!(machine(243), None);
+}
+
+/// The first of two builds of a path was opened before the second was known, as it is where reading goes on beside.
+#[test]
+fn builds_that_share_a_path_are_kept_apart_in_a_bundle() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let cached = |id: &str| format!(".debug/.build-id/{id}/{}/elf", id.repeat(19));
+    write(dir.path(), &cached("01"), &binary(1, "old"));
+    write(dir.path(), &cached("02"), &binary(2, "new"));
+    let ledger = Arc::new(Ledger::default());
+    let store = Store::with_ledger(Arc::clone(&ledger));
+    let diag = Diagnostics::new();
+    let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
+    for (build, inode) in [(1, 1), (2, 2)] {
+        let build = BuildId::new(&[build; 20]);
+        let dso = dsos.intern(PROG, DsoKind::File, build, Some((8, 1, inode, 0)));
+        let (offset, len) = (FileOffset(0x1000), 0x1000);
+        dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
+        assert!(dsos.binary(dso).is_some());
+    }
+    dsos.note_builds();
+    let places = ledger.uses().into_iter().map(|used| used.place);
+    let places: Vec<_> = places
+        .filter(|place| place.starts_with("/.debug"))
+        .collect();
+    let of = |id: &str| std::path::PathBuf::from("/").join(cached(id));
+    assert_eq!(places, [of("01"), of("02")]);
 }

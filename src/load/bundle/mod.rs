@@ -84,6 +84,7 @@ pub fn place_of_program(path: &Path) -> Option<PathBuf> {
 pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wanted: Wanted) -> Plan {
     let session = stages.session;
     let mut plan = Plan::default();
+    session.dsos.note_builds();
     let mut uses = ledger.uses();
     if !wanted.without_source {
         uses.extend(assembly.found.iter().map(|(name, path)| Use {
@@ -105,7 +106,15 @@ pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wante
         }
     }
     plan.items = items.into_values().collect();
-    // Of files that share a path, all but one are found by their build IDs.
+    // Files that share a path are found by their build IDs, and are not kept twice.
+    let by_build: Vec<Origin> = plan
+        .items
+        .iter()
+        .filter(|item| place::is_of_build(&item.place))
+        .map(|item| item.origin.clone())
+        .collect();
+    plan.items
+        .retain(|item| place::is_of_build(&item.place) || !by_build.contains(&item.origin));
     refused.retain(|(used, _)| plan.items.iter().all(|item| item.origin != used.origin));
     let refused = refused.iter();
     let refused = refused.map(|(used, why)| format!("{}: {why}", used.place.display()));

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::find::{KALLSYMS, KALLSYMS_PACKED, VMLINUX};
+use crate::find::{CACHE, KALLSYMS, KALLSYMS_PACKED, VMLINUX};
 use crate::input::{BUNDLE_LIST, BUNDLE_ROOT, Role, Use};
 
 /// Names beside the recording that are taken.
@@ -31,6 +31,11 @@ pub(super) fn inside(used: &Use) -> Option<PathBuf> {
         return (!is_taken && !plain.ends_with(KALLSYMS_PACKED)).then_some(plain);
     }
     Some(Path::new(BUNDLE_ROOT).join(plain))
+}
+
+/// Whether a place in a bundle is that of a build, and not of a path.
+pub(super) fn is_of_build(place: &Path) -> bool {
+    place.starts_with(Path::new(BUNDLE_ROOT).join(CACHE))
 }
 
 /// A path without parts that lead elsewhere; `None` if nothing is left.
