@@ -6,7 +6,7 @@ use regex::{Regex, RegexSet};
 use crate::load::LoadOptions;
 use crate::profile::SampleFilter;
 use crate::questions::filter::{Filters, Parent, Patterns, Tag};
-use crate::time_spec::{TimeSpec, parse_cpus};
+use crate::time_spec::{TimeSpec, parse_cpus, parse_phases};
 
 /// Which samples are looked at, by perf's options.
 #[derive(Debug, Clone, Default, Args)]
@@ -32,9 +32,46 @@ pub struct SampleFilterArgs {
     #[arg(long = "socket-filter", value_name = "N")]
     socket: Option<i32>,
 
+    #[command(flatten)]
+    pub(super) times: TimeArgs,
+}
+
+/// Which time is looked at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+#[group(id = "when", multiple = false)]
+pub struct TimeArgs {
     /// Only this time: START,STOP; +1,+2 from the start; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    pub(super) time: Option<String>,
+    time: Option<String>,
+
+    /// Only these phases of summary --over-time
+    #[arg(long = "phase", value_name = "N,...")]
+    phase: Option<String>,
+}
+
+impl TimeArgs {
+    /// What `--time` says.
+    pub(super) fn time(&self) -> Option<&str> {
+        self.time.as_deref()
+    }
+
+    /// As it was given, for headers.
+    pub(super) fn text(&self) -> Option<String> {
+        let time = self.time.as_ref().map(|time| format!("--time {time}"));
+        time.or_else(|| Some(format!("--phase {}", self.phase.as_ref()?)))
+    }
+
+    /// Which time is read; the phases, since only who has read a recording knows their times.
+    ///
+    /// # Errors
+    /// When a range or a phase is none.
+    pub(super) fn apply(&self, load: &mut LoadOptions) -> Result<Vec<usize>, String> {
+        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
+        load.time = time.map_err(|error| error.to_string())?;
+        let phases = self.phase.as_deref().map(parse_phases).transpose()?;
+        Ok(phases.unwrap_or_default())
+    }
 }
 
 impl SampleFilterArgs {
@@ -46,8 +83,6 @@ impl SampleFilterArgs {
         if let Some(list) = &self.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
-        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
-        load.time = time.map_err(|error| error.to_string())?;
         let socket = self.socket.filter(|socket| *socket >= 0);
         Ok(SampleFilter {
             comms: names(self.comms.as_deref()),
@@ -195,7 +230,10 @@ impl MarkedFilterArgs {
             tids: chosen(&self.tasks.tid),
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = Filters {
+            phases: self.samples.times.apply(load)?,
+            ..self.stacks.filters(self.names.apply(samples))?
+        };
         Ok(self.names.with_parent(filters))
     }
 }
@@ -213,9 +251,9 @@ impl TaskFilterArgs {
 }
 
 impl FilterArgs {
-    /// What `--time` says.
-    pub fn time(&self) -> Option<&str> {
-        self.samples.time.as_deref()
+    /// What says which time is looked at.
+    pub(super) const fn times(&self) -> &TimeArgs {
+        &self.samples.times
     }
 
     /// The filters; what they ask of CPU and time is left out when the recording is read.
@@ -229,7 +267,10 @@ impl FilterArgs {
             tids,
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = Filters {
+            phases: self.samples.times.apply(load)?,
+            ..self.stacks.filters(self.names.apply(samples))?
+        };
         Ok(self.names.with_parent(filters))
     }
 }
@@ -295,6 +336,7 @@ impl StackFilterArgs {
         Ok(Filters {
             samples,
             parent: None,
+            phases: Vec::new(),
             focus: patterns(&focus),
             ignore: patterns(&ignore),
             hide: patterns(&self.hide),

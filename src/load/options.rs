@@ -25,6 +25,8 @@ pub struct LoadOptions {
     pub filter: Filter,
     /// Ranges of time to keep besides, as shares of the recording perhaps.
     pub time: Option<TimeSpec>,
+    /// What headers say of that time.
+    pub time_said: Option<String>,
     /// What is computed.
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
@@ -53,6 +55,7 @@ impl LoadOptions {
             search: SearchPaths::default(),
             filter: Filter::default(),
             time: None,
+            time_said: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
             reading: collect::Options::default(),

@@ -546,6 +546,9 @@ impl<'a> Reading<'_, 'a> {
             Some(event) => index_vec![event.into()],
             None => self::events(recording, (session, samples), options),
         };
+        for event in &mut profile.events {
+            event.notes.extend(options.time_said.clone());
+        }
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), options);
