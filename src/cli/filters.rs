@@ -3,7 +3,7 @@
 use clap::Args;
 use regex::{Regex, RegexSet};
 
-use crate::load::LoadOptions;
+use crate::load::{LoadOptions, SwitchNames};
 use crate::profile::SampleFilter;
 use crate::questions::filter::{Filters, Parent, Patterns, Tag};
 use crate::time_spec::{TimeSpec, parse_cpus, parse_phases};
@@ -104,6 +104,35 @@ fn names(list: Option<&str>) -> Option<Vec<String>> {
     names.sort_unstable();
     names.dedup();
     Some(names)
+}
+
+/// Events between which samples are looked at, by perf's options.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct SwitchArgs {
+    /// Only samples behind this event, of any thread
+    #[arg(long = "switch-on", value_name = "EVENT")]
+    on: Option<String>,
+
+    /// Only samples before this event, until --switch-on comes again
+    #[arg(long = "switch-off", value_name = "EVENT")]
+    off: Option<String>,
+
+    /// Show the events of --switch-on and --switch-off too
+    #[arg(long = "show-on-off-events")]
+    shows: bool,
+}
+
+impl SwitchArgs {
+    /// Leaves other samples out of what is read; `of_any_cpu` is whether events on other CPUs count.
+    pub(super) fn apply(&self, load: &mut LoadOptions, of_any_cpu: bool) {
+        load.switch = SwitchNames {
+            on: self.on.clone(),
+            off: self.off.clone(),
+            shows: self.shows,
+            of_any_cpu,
+        };
+    }
 }
 
 /// Which tasks are looked at, by perf's options.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
-use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
+use super::filters::{SampleFilterArgs, StackFilterArgs, SwitchArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
@@ -262,6 +262,9 @@ struct ChainArgs {
 struct FilterArgs {
     #[command(flatten)]
     samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    switch: SwitchArgs,
 
     #[command(flatten)]
     tasks: TaskFilterArgs,
@@ -554,6 +557,7 @@ impl ReportArgs {
                 "--sort has no key '{word}': fields of tracepoints are no keys with --weight\nhint: pjit help keys"
             ));
         }
+        self.filters.switch.apply(&mut load, true);
         load.full_header = self.other.show_info;
         view.filters.samples = SampleFilter {
             pids: self.filters.tasks.pids.clone(),
@@ -936,7 +940,7 @@ mod tests {
     fn options_of_perf_alone_are_named() {
         let error = resolve("--branch-history").expect_err("perf only");
         assert!(error.contains("pjit has no --branch-history"), "{error}");
-        assert!(resolve("--total-cycles").is_err() && resolve("--switch-on x").is_err());
+        assert!(resolve("--total-cycles").is_err() && resolve("--itrace").is_err());
         assert_eq!(
             resolve("--tui --objdump /bin/objdump -M intel --samples 3")
                 .expect("accepted")

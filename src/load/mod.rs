@@ -15,6 +15,7 @@ mod reading;
 mod several;
 mod source;
 mod summary;
+mod switch;
 mod times;
 mod together;
 mod whereabouts;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use names::{Listener, Teller, names};
-pub use options::LoadOptions;
+pub use options::{LoadOptions, SwitchNames};
 pub use source::Source;
 pub use together::{Together, in_turn};
 pub use whereabouts::{Mapped, Whereabouts, whereabouts};

@@ -9,6 +9,7 @@ use super::companions::{companions, refuse_unfit, source_maps, tell_refused, was
 use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, stack_ends, summarise};
+use super::switch::switched;
 use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache};
@@ -64,6 +65,7 @@ pub(super) fn read_in<'a, T: Default>(
     let clock = StageClock::start();
     let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
+    let options = &*switched(&recording, options)?;
     let fields = fields(&recording, options)?;
     let mut look = look;
     let run = |options: &LoadOptions, clock, look: &mut _| {

@@ -36,7 +36,7 @@ use marks::Mark;
 use returns::Returns;
 use threads::ThreadLife;
 
-pub use build::Filter;
+pub use build::{Filter, Switch};
 pub use running::Parallelism;
 
 crate::ids::numbers! {
