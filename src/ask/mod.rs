@@ -175,6 +175,7 @@ impl<Q: Question> Request<Q> {
     fn options(&self) -> LoadOptions {
         LoadOptions {
             needs: self.view.needs() | self.filters.needs(),
+            spans: self.filters.spans.clone(),
             ..self.load.clone()
         }
     }

@@ -19,7 +19,7 @@ use crate::output::annotate::write;
 use crate::output::text::harmless;
 use crate::questions::filter::Filters;
 
-use super::filters::{StackFilterArgs, TaskFilterArgs, TimeArgs};
+use super::filters::{SpanArgs, StackFilterArgs, TaskFilterArgs, TimeArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
 use super::page::Page;
@@ -126,6 +126,9 @@ struct WhatArgs {
 
     #[command(flatten)]
     times: TimeArgs,
+
+    #[command(flatten)]
+    spans: SpanArgs,
 
     /// Leave out functions below this share
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
@@ -314,6 +317,7 @@ impl AnnotateArgs {
         }
         let filters = Filters {
             phases: self.what.times.apply(&mut load)?,
+            spans: self.what.spans.spans()?,
             ..self.stacks.filters(self.tasks.filter())?
         };
         let view = Annotate {

@@ -6,6 +6,7 @@ use regex::{Regex, RegexSet};
 use crate::load::{LoadOptions, SwitchNames};
 use crate::profile::SampleFilter;
 use crate::questions::filter::{Filters, Parent, Patterns, Tag};
+use crate::span_spec::{Pair, Slowest, Spans};
 use crate::time_spec::{TimeSpec, parse_cpus, parse_phases};
 
 /// Which samples are looked at, by perf's options.
@@ -34,6 +35,49 @@ pub struct SampleFilterArgs {
 
     #[command(flatten)]
     pub(super) times: TimeArgs,
+
+    #[command(flatten)]
+    pub(super) spans: SpanArgs,
+}
+
+/// Which spans of threads are looked at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct SpanArgs {
+    /// Only from event A to event B of a thread: 'A..B' or 'A..B by FIELD'
+    #[arg(long = "between", value_name = "A..B", conflicts_with = "within")]
+    between: Option<String>,
+
+    /// The same, but only the spans that --slowest says
+    #[arg(long = "within", value_name = "A..B", requires = "slowest")]
+    within: Option<String>,
+
+    /// With --within: 1%, a number of spans, or >30ms
+    #[arg(long = "slowest", value_name = "HOW", requires = "within")]
+    slowest: Option<String>,
+}
+
+impl SpanArgs {
+    /// The spans, if not everything is looked at.
+    ///
+    /// # Errors
+    /// When an option means nothing.
+    pub(super) fn spans(&self) -> Result<Option<Spans>, String> {
+        let within = self.within.as_ref().map(|text| ("--within", text));
+        let between = self.between.as_ref().map(|text| ("--between", text));
+        let Some((option, text)) = within.or(between) else {
+            return Ok(None);
+        };
+        let slowest = self.slowest.as_ref().map(|text| {
+            let slowest = Slowest::parse(text)?;
+            Ok::<_, String>((slowest, text.clone()))
+        });
+        Ok(Some(Spans {
+            pair: Pair::parse(text).map_err(|error| format!("{option}: {error}"))?,
+            text: text.clone(),
+            slowest: slowest.transpose()?,
+        }))
+    }
 }
 
 /// Which time is looked at.
@@ -261,6 +305,7 @@ impl MarkedFilterArgs {
         };
         let filters = Filters {
             phases: self.samples.times.apply(load)?,
+            spans: self.samples.spans.spans()?,
             ..self.stacks.filters(self.names.apply(samples))?
         };
         Ok(self.names.with_parent(filters))
@@ -298,6 +343,7 @@ impl FilterArgs {
         };
         let filters = Filters {
             phases: self.samples.times.apply(load)?,
+            spans: self.samples.spans.spans()?,
             ..self.stacks.filters(self.names.apply(samples))?
         };
         Ok(self.names.with_parent(filters))
@@ -366,6 +412,7 @@ impl StackFilterArgs {
             samples,
             parent: None,
             phases: Vec::new(),
+            spans: None,
             focus: patterns(&focus),
             ignore: patterns(&ignore),
             hide: patterns(&self.hide),

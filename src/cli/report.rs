@@ -541,6 +541,7 @@ impl ReportArgs {
         }
         let filters = Filters {
             phases: self.filters.samples.times.apply(&mut load)?,
+            spans: self.filters.samples.spans.spans()?,
             ..self.stacks.filters(SampleFilter::default())?
         };
         let others = [

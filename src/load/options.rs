@@ -7,6 +7,7 @@ use crate::collect;
 use crate::find::{SearchPaths, SourcePaths};
 use crate::needs::Needs;
 use crate::session::Filter;
+use crate::span_spec::Spans;
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::time_spec::TimeSpec;
@@ -29,6 +30,8 @@ pub struct LoadOptions {
     pub time_said: Option<String>,
     /// Events between which samples are kept.
     pub switch: SwitchNames,
+    /// Times of threads between two events to keep, if not all.
+    pub spans: Option<Spans>,
     /// What is computed.
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
@@ -72,6 +75,7 @@ impl LoadOptions {
             time: None,
             time_said: None,
             switch: SwitchNames::default(),
+            spans: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
             reading: collect::Options::default(),

@@ -134,7 +134,7 @@ pub(super) fn summarise(
         begin: session
             .seen
             .and_then(|(first, last)| (last > 0).then_some(first)),
-        chosen: options.time_said.clone(),
+        chosen: None,
         wall_clock: recording
             .features
             .clock_data

@@ -165,7 +165,12 @@ fn filtered(event: &EventSummary) -> String {
     let told = |note: &'_ String| {
         let filter = note.strip_prefix("Filter: ");
         filter
-            .or_else(|| note.starts_with("Phase ").then_some(note))
+            .or_else(|| {
+                ["Phase ", "Spans: "]
+                    .iter()
+                    .any(|front| note.starts_with(front))
+                    .then_some(note)
+            })
             .map(str::to_owned)
     };
     let told: Vec<String> = notes.filter_map(told).collect();

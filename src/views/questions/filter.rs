@@ -17,6 +17,7 @@ use crate::profile::{
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::query::{self, Query};
+use crate::span_spec::Spans;
 
 /// What a tag's expression is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +125,8 @@ fn may_name_file(text: &str) -> bool {
 pub struct Filters {
     /// Only samples of these phases, by their numbers in `summary --over-time`. They become times before the recording is read.
     pub phases: Vec<usize>,
+    /// Only samples in these spans. They are chosen while the recording is read.
+    pub spans: Option<Spans>,
     /// Which samples, as `report` has it.
     pub samples: SampleFilter,
     /// Only samples with a parent, as `report` has it.
@@ -240,6 +243,7 @@ impl Filters {
             let numbers: Vec<String> = self.phases.iter().map(usize::to_string).collect();
             texts.push(format!("--phase {}", numbers.join(",")));
         }
+        texts.extend(self.spans.as_ref().map(Spans::option));
         texts.extend(self.samples.texts());
         if let Some(parent) = &self.parent {
             texts.push("--exclude-other".to_owned());
