@@ -73,7 +73,7 @@ impl<Q: Question> Request<Q> {
         choose: impl FnOnce(&mut Functions) -> Vec<usize>,
         diag: &Diagnostics,
     ) -> Result<(Profile, Assembly, IndexVec<EventId, String>), AskError> {
-        let mut load = self.load_options();
+        let mut load = self.load_options()?;
         load.needs |= Needs::ADDRESSES.only_if(!self.filters.is_empty());
         let mut filtered = Ok(IndexVec::new());
         let narrow = |profile: &mut Profile| {

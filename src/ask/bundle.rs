@@ -34,7 +34,7 @@ impl Question for Bundle {
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Bundled, AskError> {
         let Bundle { wanted, code } = &request.view;
-        let (profile, plan) = load::bundle(&request.load_options(), code, *wanted, diag)?;
+        let (profile, plan) = load::bundle(&request.load_options()?, code, *wanted, diag)?;
         let warnings = plan.warnings.iter();
         warnings.for_each(|line| diag.warn(line.clone()));
         Ok(Bundled {

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::problem::require;
-use super::{AskError, filter, require_samples};
+use super::{AskError, filter, in_phases, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::ids::index_vec;
@@ -68,7 +68,7 @@ impl Sides<'_> {
         let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
         let mut before = None;
         for path in self.base {
-            match read_base(path, self.load, diag)? {
+            match read_base(path, (self.load, &self.filters.phases), diag)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     if base.is_empty() {
@@ -105,7 +105,7 @@ impl Sides<'_> {
         let (mut new, mut new_runs) = (vec![paths], vec![run]);
         let mut new_left = vec![Left::of(&profile[event])];
         for path in self.more {
-            match read_base(path, self.load, diag)? {
+            match read_base(path, (self.load, &self.filters.phases), diag)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     new_left.push(Left::of(&other[found]));
@@ -182,7 +182,11 @@ enum Base {
 }
 
 /// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
-fn read_base(path: &Path, load: &LoadOptions, diag: &Diagnostics) -> Result<Base, AskError> {
+fn read_base(
+    path: &Path,
+    (load, phases): (&LoadOptions, &[usize]),
+    diag: &Diagnostics,
+) -> Result<Base, AskError> {
     let unreadable = |error| AskError::File {
         path: path.to_owned(),
         error,
@@ -199,6 +203,7 @@ fn read_base(path: &Path, load: &LoadOptions, diag: &Diagnostics) -> Result<Base
     }
     let mut options = load.clone();
     options.source = Source::File(path.to_owned());
+    in_phases(&mut options, phases, &OwnRules::default())?;
     let profile = load::load(&options, diag)?;
     require_samples(&profile)?;
     Ok(Base::Recording(Box::new(profile)))

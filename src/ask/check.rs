@@ -36,7 +36,7 @@ impl Question for Check {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Checked, AskError> {
-        let mut load = request.load_options();
+        let mut load = request.load_options()?;
         load.weight.tells_pairs = true;
         let evidence = load::examine(&load, diag)?;
         let names = || evidence.events.iter().map(|event| event.name.as_str());

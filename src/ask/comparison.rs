@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::problem::require;
-use super::runs::{Reading, Sides, require_comparable, require_one_rule};
+use super::runs::{Reading, Sides, ToTime, require_comparable, require_one_rule};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -17,7 +17,6 @@ use crate::questions;
 use crate::questions::compare::{Comparison, Method, compare};
 use crate::questions::runs::By;
 use crate::runtimes::query::Query;
-use crate::time_spec::TimeSpec;
 
 /// What changed from base to new. The request's own recording is not read.
 #[derive(Debug, Clone)]
@@ -27,7 +26,7 @@ pub struct Comparing {
     /// New recordings.
     pub new: Vec<PathBuf>,
     /// What of new recordings is looked at, if that is another time than of the base, and how that is said.
-    pub to_time: Option<(TimeSpec, String)>,
+    pub to_time: Option<(ToTime, String)>,
     /// How to compare.
     pub method: Method,
     /// Names and paths whole.

@@ -25,7 +25,7 @@ impl OfEach for DatasetOptions {
         diag: &Diagnostics,
         read: Read<'_>,
     ) -> Result<Tables, AskError> {
-        let (mut profile, _) = request.profile_by(&request.load_options(), read)?;
+        let (mut profile, _) = request.profile_by(&request.load_options()?, read)?;
         tell_lost(&profile, diag);
         if let Some(name) = request.event.as_deref() {
             let event = shown_event(&profile, Some(name))?;

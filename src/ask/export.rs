@@ -76,7 +76,7 @@ impl OfEach for Export {
         diag: &Diagnostics,
         read: Read<'_>,
     ) -> Result<Exported, AskError> {
-        let mut load = request.load_options();
+        let mut load = request.load_options()?;
         let format = request.view.clone();
         if let Export::Firefox { .. } = format {
             let is_whole =

@@ -46,7 +46,7 @@ impl Question for Fetch {
     /// Of each recording for itself: what belongs to one is not proven for another.
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Fetchable, AskError> {
         let mut fetchable = Fetchable::default();
-        for load in request.load_options().apart() {
+        for load in request.load_options()?.apart() {
             match &request.view.sources {
                 Some(function) => fetchable.add_sources(load, function, diag)?,
                 None => fetchable.add(&load, request.view.executables, diag)?,
@@ -96,7 +96,7 @@ impl Fetchable {
             let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
             (lines.map(|_| ()), files)
         };
-        let (lines, sources) = load::load_with_sources(&request.load_options(), &paths, diag, ask)?;
+        let (lines, sources) = load::load_with_sources(&request.load_options()?, &paths, diag, ask)?;
         lines?;
         for (path, claim) in sources.missing {
             match claim.build.filter(|_| can_be_asked(&path)) {

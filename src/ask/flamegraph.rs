@@ -196,7 +196,7 @@ fn flame(
     let sides = Sides {
         base: &view.base,
         more: &view.more,
-        load: &request.load_options(),
+        load: &request.options(),
         filters: &request.filters,
         absolute: view.comparison.absolute,
     };

@@ -36,7 +36,7 @@ impl Question for Fold {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Folded, AskError> {
-        let mut profile = load::load(&request.load_options(), diag)?;
+        let mut profile = load::load(&request.load_options()?, diag)?;
         tell_lost(&profile, diag);
         let events = events(&profile, request, diag)?;
         filter(&mut profile, &request.filters, &request.own)?;

@@ -56,7 +56,7 @@ impl Question for List {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Lines, AskError> {
-        let load = request.load_options();
+        let load = request.load_options()?;
         let ask = |profile: Profile, evidence: &Evidence| {
             let evidence = std::slice::from_ref(evidence);
             let lines = request.lines((profile, evidence), diag);

@@ -33,6 +33,7 @@ mod gate;
 mod list;
 mod narrow;
 mod peek;
+mod phases;
 mod problem;
 mod report;
 mod runs;
@@ -54,6 +55,7 @@ pub use list::{Lines, List};
 pub use peek::{Peek, Peeked};
 pub use problem::{AskError, require_samples};
 pub use report::{Report, Reported};
+pub use runs::ToTime;
 pub use script::{Script, Scripted};
 pub use stat::{Counted, Stat};
 pub use summary::{Summarised, Summary};
@@ -71,6 +73,7 @@ use crate::questions::idle::Idle;
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::Tally;
 use narrow::{filter, narrow};
+use phases::in_phases;
 
 /// What somebody wants to know of a recording, or of several. Plain data: it can be printed, compared and kept.
 #[derive(Debug, Clone)]
@@ -163,10 +166,18 @@ impl<Q: Question> Request<Q> {
     }
 
     /// What is read and computed for it.
-    fn load_options(&self) -> LoadOptions {
+    fn load_options(&self) -> Result<LoadOptions, AskError> {
+        let mut load = self.options();
+        in_phases(&mut load, &self.filters.phases, &self.own)?;
+        Ok(load)
+    }
+
+    /// The same for any recording, whose phases are not known yet.
+    fn options(&self) -> LoadOptions {
         LoadOptions {
             event: self.event.clone(),
             needs: self.view.needs() | self.filters.needs(),
+            spans: self.filters.spans.clone(),
             ..self.load.clone()
         }
     }
@@ -176,7 +187,7 @@ impl<Q: Question> Request<Q> {
         &self,
         diag: &Diagnostics,
     ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
-        self.profile_by(&self.load_options(), &|load| load::load(load, diag))
+        self.profile_by(&self.load_options()?, &|load| load::load(load, diag))
     }
 
     /// Reads the recording with other options, by `read`.
@@ -193,7 +204,7 @@ impl<Q: Question> Request<Q> {
 
     /// Reads the recording with what all answers about one event share.
     fn read(&self, diag: &Diagnostics) -> Result<Asked, AskError> {
-        let (profile, evidence) = load::load_examined(&self.load_options(), diag)?;
+        let (profile, evidence) = load::load_examined(&self.load_options()?, diag)?;
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
         let asked = Asked::of((profile, &evidence), (&self.filters, &self.own), about)?;
         let shown = (asked.tally.event, self.event.as_deref());

@@ -50,7 +50,10 @@ pub(super) fn narrow(
     Ok(Narrowed {
         event,
         idle: left.get(event).copied().unwrap_or_default(),
-        filter: lines.get_mut(event).map(std::mem::take),
+        filter: match (&profile.recording.chosen, lines.get_mut(event)) {
+            (Some(chosen), Some(line)) => Some(format!("{chosen}; {line}")),
+            (chosen, line) => line.map(std::mem::take).or_else(|| chosen.clone()),
+        },
     })
 }
 

@@ -38,7 +38,7 @@ impl Question for Report {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Reported, AskError> {
-        let mut load = request.load_options();
+        let mut load = request.load_options()?;
         let mut options = request.view.options.clone();
         load.reading.raw_payloads = request.view.raw_trace;
         load.reading.time_step = options.rows.time_quantum;

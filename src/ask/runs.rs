@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{AskError, Asked, Question, Request};
+use super::{AskError, Asked, Question, Request, in_phases};
 use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
 use crate::input::{can_be_read_again, expand, recording_size, told_apart};
@@ -27,7 +27,7 @@ use crate::time_spec::TimeSpec;
 pub(super) struct Reading<'r> {
     load: LoadOptions,
     /// What is looked at of new recordings, if that is another time.
-    to_time: Option<TimeSpec>,
+    to_time: Option<ToTime>,
     event: Option<&'r str>,
     keeps_idle: bool,
     filters: &'r Filters,
@@ -36,6 +36,15 @@ pub(super) struct Reading<'r> {
     groups: &'r [Query],
     by: By,
     diag: &'r Diagnostics,
+}
+
+/// What is looked at of new recordings, where it is another time than of the base.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToTime {
+    /// All that is not looked at of the base.
+    Rest,
+    /// Something else.
+    Another(TimeSpec),
 }
 
 /// Runs of both sides.
@@ -59,7 +68,7 @@ impl<'r> Reading<'r> {
         diag: &'r Diagnostics,
     ) -> Self {
         Self {
-            load: request.load_options(),
+            load: request.options(),
             to_time: None,
             event: request.event.as_deref(),
             keeps_idle: request.keeps_idle,
@@ -73,7 +82,7 @@ impl<'r> Reading<'r> {
     }
 
     /// Of new recordings another time is looked at.
-    pub(super) fn new_in_time(mut self, time: Option<TimeSpec>) -> Self {
+    pub(super) fn new_in_time(mut self, time: Option<ToTime>) -> Self {
         self.to_time = time;
         self
     }
@@ -162,10 +171,17 @@ impl<'r> Reading<'r> {
         together: &Together<'_>,
     ) -> Result<Run, AskError> {
         let mut load = self.load.clone();
-        if let Some(time) = self.to_time.as_ref().filter(|_| is_new) {
-            load.time = Some(time.clone());
-        }
         load.source = load::Source::File(path.to_owned());
+        let to_time = self.to_time.as_ref().filter(|_| is_new);
+        if let Some(ToTime::Another(time)) = to_time {
+            load.time = Some(time.clone());
+        } else {
+            in_phases(&mut load, &self.filters.phases, self.own)?;
+        }
+        if let Some(ToTime::Rest) = to_time {
+            load.time = load.time.map(|time| time.rest());
+            load.time_said = load.time_said.map(|said| format!("all but {said}"));
+        }
         load.reading.threads = threads;
         let (profile, evidence) = together.load_examined(&load)?;
         let asked = Asked::of(

@@ -35,7 +35,7 @@ impl Question for Stat {
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Counted, AskError> {
-        let load = request.load_options();
+        let load = request.load_options()?;
         let apart = request.view.apart;
         let counts = load::counts(&load.source, apart, diag).map_err(LoadError::from)?;
         if let Some(totals) = counts {

@@ -15,9 +15,11 @@ pub(crate) mod parallel;
 pub(crate) mod rbtree;
 pub mod run_state;
 pub mod runtimes;
+pub mod span_spec;
 pub mod stack_end;
 pub mod tags;
 pub mod time_spec;
+
 pub mod unit;
 pub(crate) mod unseen;
 pub(crate) mod zstd;

@@ -1,4 +1,4 @@
-//! `--time`, `--time-quantum` and `--cpu`: perf's grammar in, numbers out. On the ground floor, because the range of a recording
+//! `--time`, `--phase`, `--time-quantum` and `--cpu`: perf's grammar in, numbers out. On the ground floor, because the range of a recording
 //! is known only when it is opened.
 //!
 //! `START,STOP` in seconds with either left out; several such pairs separated by blanks; shares of the recording
@@ -68,6 +68,16 @@ impl TimeSpec {
             ranges,
             is_rest: false,
         })
+    }
+
+    /// Ranges in ns, both ends included.
+    #[must_use]
+    pub fn of(ranges: &[(u64, u64)]) -> Self {
+        let absolute = |(from, to): &(u64, u64)| Range::Absolute(*from, *to);
+        Self {
+            ranges: ranges.iter().map(absolute).collect(),
+            is_rest: false,
+        }
     }
 
     /// All that this leaves out.
@@ -199,6 +209,17 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(fraction)
 }
 
+/// Numbers of `--phase`, such as `2` or `1,3`.
+///
+/// # Errors
+///
+/// When the text is anything else.
+pub fn parse_phases(text: &str) -> Result<Vec<usize>, String> {
+    let number = |part: &str| part.parse::<usize>().ok().filter(|number| *number > 0);
+    let numbers: Option<Vec<usize>> = text.split(',').map(number).collect();
+    numbers.ok_or_else(|| format!("--phase takes numbers of phases such as 2 or 1,3, not '{text}'"))
+}
+
 /// Nanoseconds of `--time-quantum`: a number with `s`, `ms`, `us` or `ns`.
 ///
 /// # Errors
@@ -321,6 +342,12 @@ mod tests {
         assert_eq!(parse_quantum("100us"), Ok(100_000));
         assert!(parse_quantum("0s").is_err() && parse_quantum("1h").is_err());
         assert_eq!(parse_cpus("0-2,5"), Ok(vec![0, 1, 2, 5]));
+        assert_eq!(parse_phases("2,1"), Ok(vec![2, 1]));
+        assert!(
+            ["", "0", "1,", "-1", "x"]
+                .iter()
+                .all(|text| parse_phases(text).is_err())
+        );
         assert!(parse_cpus("2-1").is_err() && parse_cpus("x").is_err());
     }
 }

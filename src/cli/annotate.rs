@@ -17,15 +17,16 @@ use crate::find::SourcePaths;
 use crate::load::LoadOptions;
 use crate::output::annotate::write;
 use crate::output::text::harmless;
+use crate::questions::filter::Filters;
 
-use super::filters::{StackFilterArgs, TaskFilterArgs};
+use super::filters::{SpanArgs, StackFilterArgs, TaskFilterArgs, TimeArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
 use super::page::Page;
 use super::report::When;
 use super::terminal::{Output, colored};
 use super::verb::{Context, Verb, answered, leave, no_color, wrong_usage};
-use crate::time_spec::{TimeSpec, parse_cpus};
+use crate::time_spec::parse_cpus;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -123,9 +124,11 @@ struct WhatArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
 
-    /// Only this time: START,STOP; +1,+2 from the start; 10%-20%
-    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<String>,
+    #[command(flatten)]
+    times: TimeArgs,
+
+    #[command(flatten)]
+    spans: SpanArgs,
 
     /// Leave out functions below this share
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
@@ -312,9 +315,11 @@ impl AnnotateArgs {
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
-        let time = self.what.time.as_deref().map(TimeSpec::parse).transpose();
-        load.time = time.map_err(|error| error.to_string())?;
-        let filters = self.stacks.filters(self.tasks.filter())?;
+        let filters = Filters {
+            phases: self.what.times.apply(&mut load)?,
+            spans: self.what.spans.spans()?,
+            ..self.stacks.filters(self.tasks.filter())?
+        };
         let view = Annotate {
             selection: self.selection(),
             objects: self.what.dsos.clone(),

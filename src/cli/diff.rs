@@ -10,10 +10,10 @@ use super::page::Page;
 use super::question::PrintArgs;
 use super::sides::RunArgs;
 use super::verb::{Context, Verb};
-use crate::ask::Comparing;
+use crate::ask::{Comparing, ToTime};
 use crate::questions::compare::{Method, Normalize};
 use crate::questions::runs::By;
-use crate::time_spec::TimeSpec;
+use crate::time_spec::{TimeError, TimeSpec};
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -57,7 +57,7 @@ pub struct DiffArgs {
     #[arg(
         long = "to-time",
         value_name = "RANGE",
-        requires = "time",
+        requires = "when",
         allow_hyphen_values = true
     )]
     to_time: Option<String>,
@@ -153,18 +153,21 @@ impl MethodArgs {
 
 impl DiffArgs {
     /// What of new recordings is looked at, and how that is said.
-    fn to_time(&self) -> Result<Option<(TimeSpec, String)>, String> {
-        let (Some(to), Some(of)) = (&self.to_time, self.runs.time()) else {
+    fn to_time(&self) -> Result<Option<(ToTime, String)>, String> {
+        let (Some(to), Some(of)) = (&self.to_time, self.runs.times().text()) else {
             return Ok(None);
         };
-        let parse = |text: &str| TimeSpec::parse(text).map_err(|error| error.to_string());
         let time = if to == "rest" {
-            parse(of)?.rest()
+            ToTime::Rest
         } else {
             let time = TimeSpec::parse(to);
-            time.map_err(|error| error.to_string().replacen("--time", "--to-time", 1))?
+            let wrong = |error: TimeError| error.to_string().replacen("--time", "--to-time", 1);
+            ToTime::Another(time.map_err(wrong)?)
         };
-        Ok(Some((time, format!("--time {of} --to-time {to}"))))
+        // Filters say of phases themselves.
+        let of = Some(of).filter(|of| of.starts_with("--time"));
+        let parts: Vec<String> = of.into_iter().chain([format!("--to-time {to}")]).collect();
+        Ok(Some((time, parts.join(" "))))
     }
 }
 

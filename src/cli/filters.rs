@@ -3,10 +3,11 @@
 use clap::Args;
 use regex::{Regex, RegexSet};
 
-use crate::load::LoadOptions;
+use crate::load::{LoadOptions, SwitchNames};
 use crate::profile::SampleFilter;
 use crate::questions::filter::{Filters, Parent, Patterns, Tag};
-use crate::time_spec::{TimeSpec, parse_cpus};
+use crate::span_spec::{Pair, Slowest, Spans};
+use crate::time_spec::{TimeSpec, parse_cpus, parse_phases};
 
 /// Which samples are looked at, by perf's options.
 #[derive(Debug, Clone, Default, Args)]
@@ -32,9 +33,89 @@ pub struct SampleFilterArgs {
     #[arg(long = "socket-filter", value_name = "N")]
     socket: Option<i32>,
 
+    #[command(flatten)]
+    pub(super) times: TimeArgs,
+
+    #[command(flatten)]
+    pub(super) spans: SpanArgs,
+}
+
+/// Which spans of threads are looked at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct SpanArgs {
+    /// Only from event A to event B of a thread: 'A..B' or 'A..B by FIELD'
+    #[arg(long = "between", value_name = "A..B", conflicts_with = "within")]
+    between: Option<String>,
+
+    /// The same, but only the spans that --slowest says
+    #[arg(long = "within", value_name = "A..B", requires = "slowest")]
+    within: Option<String>,
+
+    /// With --within: 1%, a number of spans, or >30ms
+    #[arg(long = "slowest", value_name = "HOW", requires = "within")]
+    slowest: Option<String>,
+}
+
+impl SpanArgs {
+    /// The spans, if not everything is looked at.
+    ///
+    /// # Errors
+    /// When an option means nothing.
+    pub(super) fn spans(&self) -> Result<Option<Spans>, String> {
+        let within = self.within.as_ref().map(|text| ("--within", text));
+        let between = self.between.as_ref().map(|text| ("--between", text));
+        let Some((option, text)) = within.or(between) else {
+            return Ok(None);
+        };
+        let slowest = self.slowest.as_ref().map(|text| {
+            let slowest = Slowest::parse(text)?;
+            Ok::<_, String>((slowest, text.clone()))
+        });
+        Ok(Some(Spans {
+            pair: Pair::parse(text).map_err(|error| format!("{option}: {error}"))?,
+            text: text.clone(),
+            slowest: slowest.transpose()?,
+        }))
+    }
+}
+
+/// Which time is looked at.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+#[group(id = "when", multiple = false)]
+pub struct TimeArgs {
     /// Only this time: START,STOP; +1,+2 from the start; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    pub(super) time: Option<String>,
+    time: Option<String>,
+
+    /// Only these phases of summary --over-time
+    #[arg(long = "phase", value_name = "N,...")]
+    phase: Option<String>,
+}
+
+impl TimeArgs {
+    /// What `--time` says.
+    pub(super) fn time(&self) -> Option<&str> {
+        self.time.as_deref()
+    }
+
+    /// As it was given, for headers.
+    pub(super) fn text(&self) -> Option<String> {
+        let time = self.time.as_ref().map(|time| format!("--time {time}"));
+        time.or_else(|| Some(format!("--phase {}", self.phase.as_ref()?)))
+    }
+
+    /// Which time is read; the phases, since only who has read a recording knows their times.
+    ///
+    /// # Errors
+    /// When a range or a phase is none.
+    pub(super) fn apply(&self, load: &mut LoadOptions) -> Result<Vec<usize>, String> {
+        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
+        load.time = time.map_err(|error| error.to_string())?;
+        let phases = self.phase.as_deref().map(parse_phases).transpose()?;
+        Ok(phases.unwrap_or_default())
+    }
 }
 
 impl SampleFilterArgs {
@@ -46,8 +127,6 @@ impl SampleFilterArgs {
         if let Some(list) = &self.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
-        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
-        load.time = time.map_err(|error| error.to_string())?;
         let socket = self.socket.filter(|socket| *socket >= 0);
         Ok(SampleFilter {
             comms: names(self.comms.as_deref()),
@@ -69,6 +148,35 @@ fn names(list: Option<&str>) -> Option<Vec<String>> {
     names.sort_unstable();
     names.dedup();
     Some(names)
+}
+
+/// Events between which samples are looked at, by perf's options.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct SwitchArgs {
+    /// Only samples behind this event, of any thread
+    #[arg(long = "switch-on", value_name = "EVENT")]
+    on: Option<String>,
+
+    /// Only samples before this event, until --switch-on comes again
+    #[arg(long = "switch-off", value_name = "EVENT")]
+    off: Option<String>,
+
+    /// Show the events of --switch-on and --switch-off too
+    #[arg(long = "show-on-off-events")]
+    shows: bool,
+}
+
+impl SwitchArgs {
+    /// Leaves other samples out of what is read; `of_any_cpu` is whether events on other CPUs count.
+    pub(super) fn apply(&self, load: &mut LoadOptions, of_any_cpu: bool) {
+        load.switch = SwitchNames {
+            on: self.on.clone(),
+            off: self.off.clone(),
+            shows: self.shows,
+            of_any_cpu,
+        };
+    }
 }
 
 /// Which tasks are looked at, by perf's options.
@@ -195,7 +303,11 @@ impl MarkedFilterArgs {
             tids: chosen(&self.tasks.tid),
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = Filters {
+            phases: self.samples.times.apply(load)?,
+            spans: self.samples.spans.spans()?,
+            ..self.stacks.filters(self.names.apply(samples))?
+        };
         Ok(self.names.with_parent(filters))
     }
 }
@@ -213,9 +325,9 @@ impl TaskFilterArgs {
 }
 
 impl FilterArgs {
-    /// What `--time` says.
-    pub fn time(&self) -> Option<&str> {
-        self.samples.time.as_deref()
+    /// What says which time is looked at.
+    pub(super) const fn times(&self) -> &TimeArgs {
+        &self.samples.times
     }
 
     /// The filters; what they ask of CPU and time is left out when the recording is read.
@@ -229,7 +341,11 @@ impl FilterArgs {
             tids,
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = Filters {
+            phases: self.samples.times.apply(load)?,
+            spans: self.samples.spans.spans()?,
+            ..self.stacks.filters(self.names.apply(samples))?
+        };
         Ok(self.names.with_parent(filters))
     }
 }
@@ -295,6 +411,8 @@ impl StackFilterArgs {
         Ok(Filters {
             samples,
             parent: None,
+            phases: Vec::new(),
+            spans: None,
             focus: patterns(&focus),
             ignore: patterns(&ignore),
             hide: patterns(&self.hide),

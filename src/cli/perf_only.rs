@@ -44,11 +44,8 @@ const OPTIONS: &[PerfOnly] = &[
     ),
     flag("disable-order", "it always orders records by time"),
     valued("itrace", NO_TRACES),
-    flag("show-on-off-events", ""),
     flag("show-ref-call-graph", ""),
     flag("stitch-lbr", ""),
-    valued("switch-off", ""),
-    valued("switch-on", ""),
     flag(
         "total-cycles",
         "pjit report -s symbol_to,cycles shows cycles of branches",

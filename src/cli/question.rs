@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use regex::Regex;
 
-use super::filters::{FilterArgs, regexes};
+use super::filters::{FilterArgs, TimeArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
@@ -42,9 +42,9 @@ pub struct QuestionArgs {
 }
 
 impl QuestionArgs {
-    /// What `--time` says.
-    pub fn time(&self) -> Option<&str> {
-        self.filters.time()
+    /// What says which time is looked at.
+    pub(super) const fn times(&self) -> &TimeArgs {
+        self.filters.times()
     }
 
     /// The request for a view of what `load` names.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
-use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
+use super::filters::{SampleFilterArgs, StackFilterArgs, SwitchArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
@@ -24,6 +24,7 @@ use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::output::text::harmless;
 use crate::profile::{Facet, SampleFilter};
+use crate::questions::filter::Filters;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{Grouping, Latency, ReportOptions, RowsOf};
 use crate::session::listing::Listing;
@@ -261,6 +262,9 @@ struct ChainArgs {
 struct FilterArgs {
     #[command(flatten)]
     samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    switch: SwitchArgs,
 
     #[command(flatten)]
     tasks: TaskFilterArgs,
@@ -535,7 +539,11 @@ impl ReportArgs {
         if load.weight.spec != Spec::Period {
             keeps_periods(&view)?;
         }
-        let filters = self.stacks.filters(SampleFilter::default())?;
+        let filters = Filters {
+            phases: self.filters.samples.times.apply(&mut load)?,
+            spans: self.filters.samples.spans.spans()?,
+            ..self.stacks.filters(SampleFilter::default())?
+        };
         let others = [
             (load.weight.spec != Spec::Period, "--weight"),
             (!filters.is_empty(), "filters such as --focus"),
@@ -550,6 +558,7 @@ impl ReportArgs {
                 "--sort has no key '{word}': fields of tracepoints are no keys with --weight\nhint: pjit help keys"
             ));
         }
+        self.filters.switch.apply(&mut load, true);
         load.full_header = self.other.show_info;
         view.filters.samples = SampleFilter {
             pids: self.filters.tasks.pids.clone(),
@@ -673,7 +682,7 @@ impl ReportArgs {
         let levels = filters.parallelism.as_ref();
         view.filters.parallelism = levels.map(|Levels(levels)| levels.clone());
         view.columns.latency = self.latency(view);
-        view.layout.time.clone_from(&filters.samples.time);
+        view.layout.time = filters.samples.times.time().map(str::to_owned);
     }
 
     /// As perf 7, where something is asked for that its older versions do not have; else as those.
@@ -932,7 +941,7 @@ mod tests {
     fn options_of_perf_alone_are_named() {
         let error = resolve("--branch-history").expect_err("perf only");
         assert!(error.contains("pjit has no --branch-history"), "{error}");
-        assert!(resolve("--total-cycles").is_err() && resolve("--switch-on x").is_err());
+        assert!(resolve("--total-cycles").is_err() && resolve("--itrace").is_err());
         assert_eq!(
             resolve("--tui --objdump /bin/objdump -M intel --samples 3")
                 .expect("accepted")

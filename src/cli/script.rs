@@ -10,7 +10,7 @@ use crate::ask::{Request, Script};
 use crate::needs::Needs;
 use crate::output::script::{Clock, Field, ScriptOptions};
 
-use super::filters::FilterArgs;
+use super::filters::{FilterArgs, SwitchArgs};
 use super::input::{Environment, InputArgs};
 use super::page::Page;
 use super::target::ReplaceArgs;
@@ -101,6 +101,9 @@ pub struct ScriptArgs {
 
     #[command(flatten)]
     filters: FilterArgs,
+
+    #[command(flatten)]
+    switch: SwitchArgs,
 }
 
 impl Verb for ScriptArgs {
@@ -159,6 +162,7 @@ impl ScriptArgs {
             load.refused |= Needs::MARKS;
             load.mending.graft = false;
         }
+        self.switch.apply(&mut load, false);
         let filters = self.filters.apply(&mut load)?;
         Ok(Request {
             filters,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::filters::TimeArgs;
 use super::input::{Environment, InputArgs};
 use super::question::QuestionArgs;
 use crate::ask::Request;
@@ -58,9 +59,9 @@ impl RunArgs {
         }
     }
 
-    /// What `--time` says.
-    pub(super) fn time(&self) -> Option<&str> {
-        self.question.time()
+    /// What says which time is looked at.
+    pub(super) const fn times(&self) -> &TimeArgs {
+        self.question.times()
     }
 
     /// The request for a view of them.

@@ -16,6 +16,7 @@ mod reading;
 mod several;
 mod source;
 mod summary;
+mod switch;
 mod times;
 mod together;
 mod whereabouts;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 pub use lacking::{Lacking, LackingBuild};
 pub use names::{Listener, Teller, names};
-pub use options::LoadOptions;
+pub use options::{LoadOptions, SwitchNames};
 pub use source::Source;
 pub use together::{Together, in_turn};
 pub use whereabouts::{Mapped, Whereabouts, whereabouts};

@@ -7,6 +7,7 @@ use crate::collect;
 use crate::find::{SearchPaths, SourcePaths};
 use crate::needs::Needs;
 use crate::session::Filter;
+use crate::span_spec::Spans;
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::time_spec::TimeSpec;
@@ -27,6 +28,12 @@ pub struct LoadOptions {
     pub time: Option<TimeSpec>,
     /// Name of the event that evidence is about; without one, the main one ([`crate::profile::Profile::main_event`]).
     pub event: Option<String>,
+    /// What headers say of that time.
+    pub time_said: Option<String>,
+    /// Events between which samples are kept.
+    pub switch: SwitchNames,
+    /// Times of threads between two events to keep, if not all.
+    pub spans: Option<Spans>,
     /// What is computed.
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
@@ -45,6 +52,19 @@ pub struct LoadOptions {
     pub weight: weigh::Options,
 }
 
+/// Names of the events that begin and end what is kept, as perf has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SwitchNames {
+    /// `--switch-on`
+    pub on: Option<String>,
+    /// `--switch-off`
+    pub off: Option<String>,
+    /// `--show-on-off-events`
+    pub shows: bool,
+    /// Those on CPUs that are not kept count, as in perf's report, but not in its script.
+    pub of_any_cpu: bool,
+}
+
 impl LoadOptions {
     /// The whole recording with merged stacks, without inlined functions, and what belongs to it where perf would look.
     #[must_use]
@@ -56,6 +76,9 @@ impl LoadOptions {
             filter: Filter::default(),
             time: None,
             event: None,
+            time_said: None,
+            switch: SwitchNames::default(),
+            spans: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
             reading: collect::Options::default(),

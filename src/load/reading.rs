@@ -9,6 +9,7 @@ use super::companions::{companions, refuse_unfit, source_maps, tell_refused, was
 use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, quality_of_events, summarise};
+use super::switch::switched;
 use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache};
@@ -64,6 +65,7 @@ pub(super) fn read_in<'a, T: Default>(
     let clock = StageClock::start();
     let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
+    let options = &*switched(&recording, options)?;
     let fields = fields(&recording, options)?;
     let mut look = look;
     let run = |options: &LoadOptions, clock, look: &mut _| {
@@ -233,6 +235,8 @@ struct Weighing {
     weighed: Weighed,
     waits: Vec<Interval>,
     weights: Weights,
+    /// What headers say of spans, if these were asked for.
+    spans: Option<String>,
 }
 
 /// The stacks, and what was put under those that were cut.
@@ -324,7 +328,7 @@ impl<'a> Reading<'_, 'a> {
 
     /// How much of the recording stays mapped behind where it is read.
     fn kept_behind(&self) -> usize {
-        let is_read_again = collect::reads_records(self.needs) || self.is_weighed();
+        let is_read_again = collect::reads_records(self.needs) || self.pairs() || self.is_weighed();
         if is_read_again {
             return Window::BEHIND_FIRST;
         }
@@ -332,10 +336,15 @@ impl<'a> Reading<'_, 'a> {
         Window::BEHIND
     }
 
+    /// Whether events are looked at together, so that none may be left out before.
+    fn pairs(&self) -> bool {
+        self.options.weight.spec.pairs() || self.options.spans.is_some()
+    }
+
     /// What is kept of the history. Pairs are made of all samples, and filtered then.
     fn asked(&self) -> Asked {
         let weight = &self.options.weight;
-        let pairs = self.is_weighed() && weight.spec.pairs();
+        let pairs = self.pairs();
         Asked {
             filter: if pairs {
                 Filter::default()
@@ -368,11 +377,27 @@ impl<'a> Reading<'_, 'a> {
         if options.tells_pairs {
             weights.pairs = weigh::found_pairs(source, &recorded);
         }
-        let (samples, weighed) = weigh::weigh(source, recorded, options, &self.options.filter)?;
+        let filter = &self.options.filter;
+        let spans = self.options.spans.as_ref();
+        let spans = spans.map(|spans| weigh::between(source, &recorded, spans));
+        let spans = spans.transpose()?;
+        let (mut samples, weighed) = weigh::weigh(source, recorded, options, filter)?;
+        if let Some(spans) = &spans {
+            let kept = samples.only(|sample| {
+                let cpu = u32::try_from(sample.cpu).ok();
+                let is_left = options.spec.pairs() || filter.keeps_at(sample.time.0, cpu);
+                is_left && spans.has(sample.thread, sample.time.0)
+            });
+            session.parallelism = session.parallelism.only(&kept);
+            if samples.all.is_empty() {
+                return Err(WeighError(format!("no sample is left: {}", spans.said)));
+            }
+        }
         let weighing = Weighing {
             weighed,
             waits,
             weights,
+            spans: spans.map(|spans| spans.said),
         };
         Ok((session, samples, weighing))
     }
@@ -537,6 +562,7 @@ impl<'a> Reading<'_, 'a> {
             weighed,
             waits,
             weights,
+            spans,
         } = weighing;
         if let Some(trim) = weighed.trim {
             profile.trim(trim);
@@ -545,9 +571,14 @@ impl<'a> Reading<'_, 'a> {
             Some(event) => index_vec![event.into()],
             None => self::events(recording, (session, samples), options),
         };
+        let chosen: Vec<String> = options.time_said.iter().cloned().chain(spans).collect();
+        for event in &mut profile.events {
+            event.notes.extend(chosen.iter().cloned());
+        }
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), known, options);
+        profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
         if needs.contains(Needs::BRANCHES) {

@@ -52,7 +52,7 @@ impl Source {
     }
 
     /// Whether it can be read only once.
-    pub(super) fn is_stream(&self) -> bool {
+    pub(crate) fn is_stream(&self) -> bool {
         match self {
             Self::File(_) => false,
             Self::Stdin => true,

@@ -155,6 +155,7 @@ pub(super) fn summarise(
         begin: session
             .seen
             .and_then(|(first, last)| (last > 0).then_some(first)),
+        chosen: None,
         wall_clock: recording
             .features
             .clock_data

@@ -159,11 +159,25 @@ fn counted(event: &EventSummary) -> String {
     format!("{} {what}", grouped(left))
 }
 
-/// What filters did, if there were any: ` (--focus main: 15 of 177 samples (8.5%))`.
+/// What phases and filters did, if there were any: ` (--focus main: 15 of 177 samples (8.5%))`.
 fn filtered(event: &EventSummary) -> String {
-    let mut notes = event.notes.iter();
-    let told = notes.find_map(|note| note.strip_prefix("Filter: "));
-    told.map_or(String::new(), |told| format!(" ({})", shown(told)))
+    let notes = event.notes.iter();
+    let told = |note: &'_ String| {
+        let filter = note.strip_prefix("Filter: ");
+        filter
+            .or_else(|| {
+                ["Phase ", "Spans: "]
+                    .iter()
+                    .any(|front| note.starts_with(front))
+                    .then_some(note)
+            })
+            .map(str::to_owned)
+    };
+    let told: Vec<String> = notes.filter_map(told).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", shown(&told.join("; ")))
 }
 
 /// The recorded command line, or the recording's name where it is not known.

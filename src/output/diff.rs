@@ -169,7 +169,19 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
     if !diff.filters.is_empty() {
         head.push(format!("Filter: {}", diff.filters.join(" ")));
     }
+    head.extend(chosen(diff.base, diff.new));
     head
+}
+
+/// Which times phases of the first recording of each side are.
+pub(super) fn chosen(base: &[Run], new: &[Run]) -> Vec<String> {
+    let sides = [("base", base), ("new", new)].into_iter();
+    let said = |(side, runs): (&str, &[Run])| {
+        let chosen = runs.first()?.facts.chosen.as_ref()?;
+        let more = if runs.len() > 1 { " (first run)" } else { "" };
+        Some(format!("{side}: {chosen}{more}"))
+    };
+    sides.filter_map(said).collect()
 }
 
 fn foot(diff: &Diff<'_>) -> Vec<String> {

@@ -94,7 +94,13 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
 
 /// What the rules were asked of, if not of all samples.
 fn filter(gate: &Gate<'_>) -> Option<String> {
-    (!gate.filters.is_empty()).then(|| format!("Filter: {}", gate.filters.join(" ")))
+    let chosen = gate
+        .diff
+        .as_ref()
+        .map(|diff| diff::chosen(diff.base, diff.new));
+    let given = format!("Filter: {}", gate.filters.join(" "));
+    let told = [given].into_iter().chain(chosen.unwrap_or_default());
+    (!gate.filters.is_empty()).then(|| told.collect::<Vec<_>>().join("; "))
 }
 
 /// What failed, then what is undecided, and so on; of equals in the order of the rules.

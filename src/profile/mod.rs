@@ -769,6 +769,8 @@ pub struct RecordingSummary {
     pub time_range: Option<(u64, u64)>,
     /// Time of the first sample that was there, in ns, also where `--time` left it out.
     pub begin: Option<u64>,
+    /// What was chosen of its time, if that is to be said.
+    pub chosen: Option<String>,
     /// One moment in ns since 1970 and on the clock of the samples.
     pub wall_clock: Option<(u64, u64)>,
     /// Socket of each CPU, if the recording tells.

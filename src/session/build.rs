@@ -50,24 +50,63 @@ pub struct Filter {
     pub times: Vec<(u64, u64)>,
     /// CPUs; empty: all.
     pub cpus: Vec<u32>,
+    /// Which events begin and end what is kept.
+    pub switch: Switch,
+}
+
+/// Events that begin and end what is kept, for all threads together, as in perf (`util/evswitch.c`). They themselves are left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Switch {
+    /// Nothing is kept before this one, and behind the other one until it comes again.
+    pub on: Option<EventId>,
+    /// What ends it. Without the first it leaves out its first sample and nothing else.
+    pub off: Option<EventId>,
+    /// Both are kept, too.
+    pub shows: bool,
+    /// Those on CPUs that are not kept count, as in perf's report, but not in its script.
+    pub of_any_cpu: bool,
+}
+
+impl Switch {
+    /// Whether a sample is kept; `is_off` is whether those before it were not.
+    fn keeps(self, event: EventId, is_off: &mut bool) -> bool {
+        if *is_off && self.on.is_some() {
+            *is_off = self.on != Some(event);
+            return !*is_off && self.shows;
+        }
+        if *is_off || self.off != Some(event) {
+            return true;
+        }
+        *is_off = true;
+        self.shows
+    }
 }
 
 impl Filter {
     /// Whether nothing is left out.
     #[must_use]
     pub fn keeps_all(&self) -> bool {
-        self.times.is_empty() && self.cpus.is_empty()
+        self.times.is_empty() && self.cpus.is_empty() && self.switch == Switch::default()
     }
 
-    fn keeps(&self, sample: &SampleHead) -> bool {
-        self.keeps_at(sample.time.0, sample.cpu)
+    fn keeps(&self, t: u64, cpu: Option<u32>, event: EventId, is_off: &mut bool) -> bool {
+        let is_on_cpu = self.keeps_cpu(cpu);
+        let may_switch = self.keeps_time(t) && (is_on_cpu || self.switch.of_any_cpu);
+        may_switch && self.switch.keeps(event, is_off) && is_on_cpu
     }
 
     /// Whether samples of this time and CPU are kept.
     #[must_use]
     pub fn keeps_at(&self, t: u64, cpu: Option<u32>) -> bool {
-        (self.times.is_empty() || self.times.iter().any(|&(from, to)| from <= t && t <= to))
-            && (self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu)))
+        self.keeps_time(t) && self.keeps_cpu(cpu)
+    }
+
+    fn keeps_time(&self, t: u64) -> bool {
+        self.times.is_empty() || self.times.iter().any(|&(from, to)| from <= t && t <= to)
+    }
+
+    fn keeps_cpu(&self, cpu: Option<u32>) -> bool {
+        self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu))
     }
 }
 
@@ -277,6 +316,8 @@ struct Builder<'a, 'f> {
     has_copied_code: bool,
     hits: Hits,
     left_out: LeftOut,
+    /// Whether an event that begins what is kept is waited for.
+    is_off: bool,
 }
 
 /// Where samples lay that are not asked for: they tell as much about the code there as the others.
@@ -373,6 +414,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             has_copied_code: false,
             hits: Hits::default(),
             left_out: LeftOut::default(),
+            is_off: asked.filter.switch.on.is_some(),
         }
     }
 
@@ -389,7 +431,8 @@ impl<'a, 'f> Builder<'a, 'f> {
             let (first, last) = self.seen.unwrap_or((head.time.0, 0));
             self.seen = Some((first.min(head.time.0), last.max(head.time.0)));
         }
-        if !self.asked.filter.keeps(head) {
+        let (filter, is_off) = (&self.asked.filter, &mut self.is_off);
+        if !filter.keeps(head.time.0, head.cpu, head.event, is_off) {
             self.left_out.add(head);
             return;
         }
@@ -836,9 +879,60 @@ impl NameClass {
 
 #[cfg(test)]
 mod tests {
-    use super::NameClass;
+    use super::{Filter, NameClass, Switch};
     use crate::address::Avma;
-    use crate::perfdata::{CpuMode, Mmap};
+    use crate::perfdata::{CpuMode, EventId, Mmap};
+
+    #[test]
+    fn one_state_switches_samples_of_all_threads() {
+        let (clock, on, off) = (EventId(0), EventId(1), EventId(2));
+        let kept = |switch: Switch, samples: &[(u32, EventId)]| {
+            let filter = Filter {
+                cpus: vec![0],
+                times: vec![(0, 9)],
+                switch,
+            };
+            let mut is_off = switch.on.is_some();
+            let keep = |(t, (cpu, event)): (u64, &(u32, EventId))| {
+                let is_kept = filter.keeps(t, Some(*cpu), *event, &mut is_off);
+                is_kept.then_some(t)
+            };
+            (0..).zip(samples).filter_map(keep).collect::<Vec<_>>()
+        };
+        let both = Switch {
+            on: Some(on),
+            off: Some(off),
+            ..Switch::default()
+        };
+        let shown = Switch {
+            shows: true,
+            ..both
+        };
+        let samples = [
+            (0, clock),
+            (0, on),
+            (0, clock),
+            (0, off),
+            (0, clock),
+            (0, on),
+            (0, on),
+        ];
+        assert_eq!(kept(both, &samples), [2, 6]);
+        assert_eq!(kept(shown, &samples), [1, 2, 3, 5, 6]);
+        // Without one that switches on, nothing is off.
+        assert_eq!(
+            kept(Switch { on: None, ..both }, &samples),
+            [0, 1, 2, 4, 5, 6]
+        );
+        // As perf does: a report looks at CPUs behind the switch, a script before it.
+        let samples = [(1, on), (0, clock), (1, clock), (1, off), (0, clock)];
+        assert!(kept(both, &samples).is_empty());
+        let of_any_cpu = Switch {
+            of_any_cpu: true,
+            ..both
+        };
+        assert_eq!(kept(of_any_cpu, &samples), [1]);
+    }
 
     #[test]
     fn memory_that_others_may_write_is_for_code_made_at_run_time() {

@@ -36,7 +36,7 @@ use marks::Mark;
 use returns::Returns;
 use threads::ThreadLife;
 
-pub use build::Filter;
+pub use build::{Filter, Switch};
 pub use running::Parallelism;
 
 crate::ids::numbers! {
@@ -142,6 +142,19 @@ pub struct Samples {
     pub rowless: IndexVec<EventId, (u64, u64)>,
     /// Texts of frames that stand for no code, indexed by [`Label`].
     pub labels: Vec<String>,
+}
+
+impl Samples {
+    /// Keeps these samples alone; where they were before.
+    pub fn only(&mut self, mut is_kept: impl FnMut(&SampleRef) -> bool) -> Vec<SampleId> {
+        let samples = self.all.iter_enumerated();
+        let kept = samples.filter(|(_, sample)| is_kept(sample));
+        let kept: Vec<SampleId> = kept.map(|(number, _)| number).collect();
+        let all: Vec<SampleRef> = kept.iter().map(|number| self.all[*number]).collect();
+        self.all = all.into();
+        self.rowless.iter_mut().for_each(|sums| *sums = (0, 0));
+        kept
+    }
 }
 
 /// The history of a recording, which nothing changes once it was read. Numbers of samples are those that they were recorded

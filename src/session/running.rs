@@ -7,6 +7,8 @@
 
 use rustc_hash::FxHashSet;
 
+use super::SampleId;
+
 /// Counts switches while records are delivered.
 #[derive(Debug, Default)]
 pub(super) struct Running {
@@ -101,11 +103,48 @@ impl Parallelism {
         let last = before.checked_sub(1).and_then(|at| self.steps.get(at));
         last.map_or(self.first, |(_, level)| *level)
     }
+
+    /// The same of samples that were kept.
+    #[must_use]
+    pub fn only(&self, kept: &[SampleId]) -> Self {
+        let mut only = Self::default();
+        let (mut last, mut steps) = (self.first, self.steps.iter().peekable());
+        for (place, sample) in (0..).zip(kept) {
+            while let Some((_, level)) = steps.next_if(|(from, _)| *from <= u64::from(sample.0)) {
+                last = *level;
+            }
+            if only.at(place) != last {
+                only.steps.push((place, last));
+            }
+        }
+        only
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_that_are_kept_keep_their_levels() {
+        let all = Parallelism {
+            first: 1,
+            steps: vec![(2, 3), (5, 2), (6, 4)],
+        };
+        for kept in [
+            vec![0, 1, 2, 3, 4, 5, 6],
+            vec![1, 4, 6],
+            vec![2, 3],
+            vec![5],
+            vec![],
+        ] {
+            let kept: Vec<SampleId> = kept.into_iter().map(SampleId).collect();
+            let only = all.only(&kept);
+            for (place, sample) in (0..).zip(&kept) {
+                assert_eq!(only.at(place), all.at(sample.0.into()), "{kept:?}");
+            }
+        }
+    }
 
     const IN: bool = false;
     const OUT: bool = true;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::Object as _;
 
-use crate::support::{folded, pjit, stdout_of};
+use crate::support::{folded, perf, pjit, program, sample, skip, stdout_of};
 
 /// What is left of the sample's period: the sum over all rows of the report.
 fn of_report(filters: &[&str]) -> u64 {
@@ -357,4 +357,109 @@ fn pictures_and_exports_say_what_was_filtered() {
     std::io::copy(&mut flate2::read::GzDecoder::new(&*packed), &mut text).expect("gzip");
     let text = String::from_utf8_lossy(&text);
     assert!(text.contains("Filter: --focus compare: 15 of 177 samples (8.5%)"));
+}
+
+/// Lines of a command without blanks that only align; `None` if it cannot be run.
+fn words_of(mut command: std::process::Command) -> Option<Vec<String>> {
+    let output = command.output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    Some(words.collect())
+}
+
+#[test]
+fn events_switch_samples_on_and_off_as_in_perf() {
+    if program("perf").is_none() {
+        return skip("perf", "no perf on the path");
+    }
+    let data = sample("waits", "perf.data");
+    let [on, off] = ["sched:sched_switch", "cpu-clock/freq=997/"];
+    let mut counts = Vec::new();
+    for options in [
+        &["--switch-on", on][..],
+        &["--switch-off", on],
+        &["--switch-on", on, "--switch-off", off],
+        &["--switch-on", off, "--switch-off", on],
+        &[
+            "--switch-on",
+            on,
+            "--switch-off",
+            off,
+            "--show-on-off-events",
+        ],
+        &["--switch-on", on, "--switch-off", on],
+        &["--switch-on", off, "--switch-off", on, "--time", "10%-60%"],
+    ] {
+        let of = |mut command: std::process::Command, view: &[&str]| {
+            command.args(view).args(options).arg("-i").arg(&data);
+            words_of(command).expect("it runs")
+        };
+        let view = ["script", "-F", "tid,time,event"];
+        let (wanted, got) = (
+            of(perf(), &[&view[..], &["-f"]].concat()),
+            of(pjit(), &view),
+        );
+        assert_eq!(got, wanted, "{options:?}");
+        counts.push(got.len());
+        // The same samples in a report.
+        let view = [
+            "report",
+            "--stdio",
+            "-g",
+            "none",
+            "--no-children",
+            "-s",
+            "pid",
+            "-n",
+        ];
+        let rows = |mut lines: Vec<String>| {
+            lines.retain(|line| !line.starts_with('#') || line.starts_with("# Samples"));
+            lines.sort();
+            lines
+        };
+        let (wanted, got) = (
+            of(perf(), &[&view[..], &["-f"]].concat()),
+            of(pjit(), &view),
+        );
+        assert_eq!(rows(got), rows(wanted), "{options:?}");
+    }
+    counts.dedup();
+    assert!(
+        counts.len() > 4 && counts.iter().all(|count| *count > 0),
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn an_event_that_was_not_recorded_switches_nothing() {
+    let told = |options: &[&str]| {
+        let data = sample("waits", "perf.data");
+        let output = pjit()
+            .args(options)
+            .arg("-i")
+            .arg(data)
+            .output()
+            .expect("it runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, said) = told(&["script", "--switch-off", "sched:switch"]);
+    assert!(
+        status == Some(1) && said.contains("--switch-off: no event 'sched:switch'\nhint: "),
+        "{said}"
+    );
+    let (status, said) = told(&[
+        "report",
+        "--weight",
+        "offcpu",
+        "--switch-on",
+        "sched:sched_switch",
+    ]);
+    assert!(
+        status == Some(1) && said.contains("not with --weight"),
+        "{said}"
+    );
 }

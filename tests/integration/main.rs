@@ -59,6 +59,7 @@ mod several;
 mod skip;
 mod sockets;
 mod source_maps;
+mod spans;
 mod stale;
 mod stat;
 mod stitching;

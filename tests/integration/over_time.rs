@@ -22,8 +22,45 @@ const MS: u64 = 1_000_000;
 /// Time of the first sample.
 const BEGIN: u64 = 5_000 * MS;
 
+/// Address in the code of a name.
+const fn at(number: u64) -> u64 {
+    CODE + SIZE * number + 0x10
+}
+
 /// Nine seconds: a stall of 200 ms every 1.5 s, and half a second without a sample.
 fn recording(folder: &Path) -> PathBuf {
+    recorded(folder, |ms| {
+        if (6300..6800).contains(&ms) {
+            return Vec::new();
+        }
+        let is_stall = ms >= 1500 && ms % 1500 < 200;
+        match (is_stall, is_in_main(ms)) {
+            (true, _) => vec![CONTEXT_USER, at(3), at(2), at(0)],
+            (false, true) => vec![CONTEXT_USER, at(0)],
+            (false, false) => vec![CONTEXT_USER, at(1), at(0)],
+        }
+    })
+}
+
+/// Nine seconds: for three `handle` runs, then for three `rebuild`, then `handle` again.
+fn phases(folder: &Path) -> PathBuf {
+    recorded(folder, |ms| {
+        let works = if (3000..6000).contains(&ms) { 2 } else { 1 };
+        if is_in_main(ms) {
+            vec![CONTEXT_USER, at(0)]
+        } else {
+            vec![CONTEXT_USER, at(works), at(0)]
+        }
+    })
+}
+
+/// Short calls, in no rhythm.
+const fn is_in_main(ms: u64) -> bool {
+    (ms * 7919) % 1009 < 500
+}
+
+/// Nine seconds of samples whose chains are told by their milliseconds.
+fn recorded(folder: &Path, chain: impl Fn(u64) -> Vec<u64>) -> PathBuf {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(7, 7, b"node");
     recording.map(7, CODE, 0x10_0000, 0, b"//anon");
@@ -31,19 +68,11 @@ fn recording(folder: &Path) -> PathBuf {
         .zip(NAMES)
         .map(|(at, name)| format!("{:x} {SIZE:x} {name}\n", CODE + SIZE * at))
         .collect();
-    let at = |number: u64| CODE + SIZE * number + 0x10;
     for ms in 0..9000 {
-        if (6300..6800).contains(&ms) {
+        let chain = chain(ms);
+        if chain.is_empty() {
             continue;
         }
-        let is_stall = ms >= 1500 && ms % 1500 < 200;
-        // Short calls, in no rhythm.
-        let is_idle = (ms * 7919) % 1009 < 500;
-        let chain: Vec<u64> = match (is_stall, is_idle) {
-            (true, _) => vec![CONTEXT_USER, at(3), at(2), at(0)],
-            (false, true) => vec![CONTEXT_USER, at(0)],
-            (false, false) => vec![CONTEXT_USER, at(1), at(0)],
-        };
         recording.sample(&Sample {
             ip: chain[1],
             pid: 7,
@@ -183,4 +212,138 @@ fn a_recording_without_times_has_no_answer() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no sample has a time"), "{said}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// What each view of phases counts, by what it prints.
+fn counts(data: &Path, when: &[&str]) -> Vec<(&'static str, u64)> {
+    let read = |verb: &[&str]| said(&[verb, when].concat(), data);
+    let json = |verb: &[&str], pointer: &str| -> u64 {
+        let document: Value = serde_json::from_str(&read(verb)).expect("JSON");
+        let found = document.pointer(pointer).and_then(Value::as_u64);
+        found.unwrap_or_else(|| panic!("{document}"))
+    };
+    let behind = |text: &str, word: &str| -> u64 {
+        let found = text.split_once(word).expect(word).1.trim_start();
+        let end = found.find(|c: char| !c.is_ascii_digit() && c != ',');
+        let number = found[..end.unwrap_or(found.len())].replace(',', "");
+        number.parse().expect("a number")
+    };
+    let last_numbers = |text: &str| -> u64 {
+        let last = |line: &str| line.rsplit([' ', ',']).next()?.parse::<u64>().ok();
+        text.lines().filter_map(last).sum()
+    };
+    let fold = ["fold", "--weight", "samples"];
+    let svg = ["flamegraph", "--format", "svg"];
+    let csv = ["export", "--format", "csv", "--samples", "-o", "-"];
+    vec![
+        (
+            "summary",
+            json(&["summary", "--format", "json"], "/event/samples"),
+        ),
+        (
+            "peek",
+            json(&["peek", "--format", "json", "main"], "/event/samples"),
+        ),
+        (
+            "report",
+            behind(&read(&["report", "--stdio"]), "# Event count (approx.):") / MS,
+        ),
+        ("fold", last_numbers(&read(&fold))),
+        (
+            "script",
+            read(&["script", "-G", "-F", "time"]).lines().count() as u64,
+        ),
+        ("flamegraph", behind(&read(&svg), "all (") / 1000),
+        ("export", read(&csv).lines().count() as u64 - 1),
+    ]
+}
+
+#[test]
+fn a_phase_is_one_range_in_all_views() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = phases(folder.path());
+    let document = said(&["summary", "--over-time", "--format", "json"], &data);
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let found = document["over_time"]["phases"].as_array().expect("phases");
+    assert_eq!(found.len(), 3, "{found:?}");
+    let ends = |phase: &Value| ["from", "to"].map(|end| phase[end].as_f64().expect("seconds"));
+    for (phase, number) in found.iter().zip(["1", "2", "3"]) {
+        // One sample a millisecond, so that its ends say how many there are.
+        let [from, to] = ends(phase);
+        let expected = ((to - from) * 1000.0).round() as u64 + 1;
+        let time = format!("+{from},+{to}");
+        for when in [["--phase", number], ["--time", &time]] {
+            let counts = counts(&data, &when);
+            assert!(
+                counts.iter().all(|(_, count)| *count == expected),
+                "{when:?} {expected} {counts:?}"
+            );
+        }
+    }
+    let [from, to] = ends(&found[1]);
+    assert!((from - 3.0).abs() < 0.1 && (to - 6.0).abs() < 0.1);
+    // Which time it was the header says; all that is left is in other phases.
+    let words = format!("Phase 2: +{from:.3} to +{to:.3} s");
+    for verb in [
+        &["summary"][..],
+        &["report", "--stdio"],
+        &["peek", "main"],
+        &["flamegraph", "--format", "svg"],
+    ] {
+        let page = said(&[verb, &["--phase", "2", "--no-config"]].concat(), &data);
+        assert!(page.contains(&words), "{page}");
+    }
+    let both = said(&["fold", "--phase", "1,3"], &data);
+    assert!(
+        both.contains("handle") && !both.contains("rebuild"),
+        "{both}"
+    );
+    let output = pjit()
+        .args(["diff", "--phase", "2", "--to-time", "rest"])
+        .arg(&data)
+        .output();
+    let page = String::from_utf8(output.expect("it runs").stdout).expect("UTF-8");
+    assert!(
+        page.contains(&format!("base: {words}")) && page.contains("new: all but Phase 2"),
+        "{page}"
+    );
+}
+
+#[test]
+fn phases_that_are_not_there_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = phases(folder.path());
+    let told = |arguments: &[&str]| {
+        let output = pjit()
+            .args(arguments)
+            .arg("-i")
+            .arg(&data)
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let (status, said) = told(&["report", "--phase", "4"]);
+    assert!(
+        status == Some(1) && said.contains("no phase 4: it has 3"),
+        "{said}"
+    );
+    let (status, said) = told(&["report", "--phase", "0"]);
+    assert!(
+        status == Some(2) && said.contains("--phase takes numbers"),
+        "{said}"
+    );
+    let (status, said) = told(&["report", "--phase", "1", "--time", "+1,+2"]);
+    assert!(status == Some(2) && said.contains("--phase"), "{said}");
+    // A steady program has none.
+    let steady = recorded(folder.path(), |_| vec![CONTEXT_USER, at(0)]);
+    let output = pjit()
+        .args(["report", "--phase", "1", "-i"])
+        .arg(steady)
+        .output();
+    let said = String::from_utf8_lossy(&output.expect("it runs").stderr).into_owned();
+    assert!(
+        said.contains("no phases: nothing changes for long"),
+        "{said}"
+    );
 }

@@ -122,8 +122,13 @@ pub(crate) fn again<T, E>(what: impl Fn() -> Result<T, E>) -> Result<T, E> {
 }
 
 impl Probes {
-    /// Adds them; `None`, and why, where there are no rights or none such can be had.
+    /// Adds some to glibc; `None`, and why, where there are no rights or none such can be had.
     pub(crate) fn add(group: &str, probes: &[&str]) -> Option<Self> {
+        Self::on(LIBC, group, probes)
+    }
+
+    /// Adds some to a program or library.
+    pub(crate) fn on(file: &str, group: &str, probes: &[&str]) -> Option<Self> {
         let added = Self {
             group: format!("pjit_{group}_{}", std::process::id()),
             _turn: turn()?,
@@ -132,7 +137,7 @@ impl Probes {
             .iter()
             .map(|probe| format!("--add={}:{probe}", added.group));
         let named: Vec<String> = named.collect();
-        let all: Vec<&str> = ["-x", LIBC]
+        let all: Vec<&str> = ["-x", file]
             .into_iter()
             .chain(named.iter().map(String::as_str))
             .collect();
@@ -145,7 +150,7 @@ impl Probes {
             done
         };
         if let Err(why) = again(add) {
-            skip("probe", &format!("on {LIBC}: {why}"));
+            skip("probe", &format!("on {file}: {why}"));
             return None;
         }
         Some(added)

@@ -53,6 +53,16 @@ pub enum OpenError {
         /// Name of the event.
         event: String,
     },
+    /// An option names an event that was not recorded.
+    #[error("{}: {option}: no event '{event}'", path.display())]
+    NoEvent {
+        /// The recording.
+        path: PathBuf,
+        /// The option.
+        option: &'static str,
+        /// What it names.
+        event: String,
+    },
     /// The magic number is not that of a recording.
     #[error("{}: {}", path.display(), what.problem())]
     NotPerfData {
@@ -124,6 +134,7 @@ impl OpenError {
     pub const fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoCpus { .. } => "perf record --sample-cpu records them",
+            Self::NoEvent { .. } => "pjit report --header-only lists the events",
             Self::NotPerfData { what, .. } => return what.hint(),
             Self::Unfinished { .. } => "wait for perf, or stop it with SIGINT",
             Self::PartOfDirectory { .. } => "name the folder that it is in",

@@ -21,6 +21,7 @@ mod oncpu;
 mod pairs;
 mod read;
 mod returns;
+mod spans;
 mod time;
 mod timeline;
 mod waits;
@@ -33,6 +34,7 @@ use crate::unit::Unit;
 pub use allocators::{Kind, is_allocator};
 pub use read::Source;
 pub use returns::returns;
+pub use spans::{Chosen, between};
 pub use spec::Spec;
 pub use waits::{Evidence, Interval};
 

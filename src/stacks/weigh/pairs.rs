@@ -11,7 +11,6 @@ use super::events::{self, names, plain_name, which};
 use super::fields::have_chains;
 use super::made::within;
 use super::read::{Source, stack_pointer};
-use super::spec::Pair;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, WeighError, Weighed};
 use crate::ids::{Idx, IndexVec, ThreadId};
@@ -19,6 +18,7 @@ use crate::perfdata::{EventId, FieldAt, Recording};
 use crate::session::marks::Moment;
 use crate::session::returns::DEEPEST;
 use crate::session::{Filter, SampleId, SampleRef, Samples};
+use crate::span_spec::Pair;
 use crate::unit::Unit;
 
 /// Begins that wait for their end at most: what a file could make many of has a limit.
@@ -60,79 +60,21 @@ pub(super) fn weigh(
         Some(pair) => named(recording, pair)?,
         None => found(recording)?,
     };
-    let has_role: Vec<bool> = roles.iter().map(|roles| !roles.is_empty()).collect();
-    let keys: IndexVec<SampleId, _> = source
-        .read(samples.all.as_raw_slice(), &has_role, |event, sample| {
-            let raw = sample.raw.unwrap_or_default();
-            let index = source.index(event)?;
-            let role = roles[index].first()?;
-            Some(match role.by {
-                By::Thread | By::SystemCall => (0, 0, 0),
-                By::Function(at) => (at.number(raw)?, 0, stack_pointer(sample)),
-                By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
-            })
-        })
-        .into();
-    let returning = returning(samples, &roles, &keys);
-    let mut open = Pairing::default();
     let mut paired: Vec<SampleRef> = Vec::new();
-    for step in Story::of(source.session, samples, &[]).steps() {
-        let (number, sample) = match step {
-            Step::Sample(number, sample) => (number, sample),
-            Step::Mark(mark) => {
-                if matches!(mark.what, Moment::Exit | Moment::Exec(_)) {
-                    open.end_thread(mark.thread);
-                }
-                continue;
-            }
-        };
-        let (first, second, stack) = keys[number];
-        // An event may end one pair and begin another.
-        for role in &roles[sample.event.index()] {
-            let thread = (!matches!(role.by, By::Fields(..))).then_some(sample.thread);
-            let begin = Open {
-                key: (role.pair, Key(thread, first, second)),
-                by: role.by,
-                sample: number,
-                time: sample.time.0,
-                stack,
-                within: 0,
-                has_trampoline: returning.contains(&first) && matches!(role.by, By::Function(_)),
-            };
-            if role.begins {
-                open.begin(begin);
-                continue;
-            }
-            let Some((begin, time, own)) = open.end(&begin, filter) else {
-                continue;
-            };
-            let begun = &samples.all[begin];
-            let cpus = &filter.cpus;
-            let cpu = u32::try_from(begun.cpu).ok();
-            let is_in_time = time > 0 || filter.times.is_empty();
-            if is_in_time && (cpus.is_empty() || cpu.is_some_and(|cpu| cpus.contains(&cpu))) {
-                paired.push(SampleRef {
-                    period: own,
-                    event: EventId(0),
-                    ..*begun
-                });
-            }
+    let pairing = follow(source, samples, &roles, filter, |pair| {
+        let begun = &samples.all[pair.begin];
+        let cpus = &filter.cpus;
+        let cpu = u32::try_from(begun.cpu).ok();
+        let is_in_time = pair.time > 0 || filter.times.is_empty();
+        if is_in_time && (cpus.is_empty() || cpu.is_some_and(|cpu| cpus.contains(&cpu))) {
+            paired.push(SampleRef {
+                period: pair.own,
+                event: EventId(0),
+                ..*begun
+            });
         }
-    }
-    let mut quality = format!("durations: {} pairs", paired.len());
-    for (count, what) in [
-        (open.unpaired, "ends without begin"),
-        (open.lost + open.waiting as u64, "begins without end"),
-        (open.left_out, "begins left out"),
-        (
-            open.too_deep,
-            "calls within 64 others, whose returns the kernel does not follow",
-        ),
-    ] {
-        if count > 0 {
-            quality.push_str(&format!(", {count} {what}"));
-        }
-    }
+    });
+    let quality = format!("durations: {} pairs{}", paired.len(), pairing.lost());
     let by_field = |role: &Role| matches!(role.by, By::Fields(..));
     let overlaps = roles.iter().flatten().any(by_field);
     let line = passed(&paired, overlaps);
@@ -160,6 +102,95 @@ pub(super) fn weigh(
         quality: vec![quality],
         trim: None,
     })
+}
+
+/// An end with the begin that belongs to it.
+struct Paired {
+    begin: SampleId,
+    end: SampleId,
+    /// How much of the chosen time is between them.
+    time: u64,
+    /// How much of that is in no other pair of the thread.
+    own: u64,
+}
+
+/// Goes through all events in order, and lets `found` hear of each pair.
+fn follow(
+    source: Source<'_, '_>,
+    samples: &Samples,
+    roles: &[Vec<Role>],
+    filter: &Filter,
+    mut found: impl FnMut(Paired),
+) -> Pairing {
+    let has_role: Vec<bool> = roles.iter().map(|roles| !roles.is_empty()).collect();
+    let keys: IndexVec<SampleId, _> = source
+        .read(samples.all.as_raw_slice(), &has_role, |event, sample| {
+            let raw = sample.raw.unwrap_or_default();
+            let index = source.index(event)?;
+            let role = roles[index].first()?;
+            Some(match role.by {
+                By::Thread | By::SystemCall => (0, 0, 0),
+                By::Function(at) => (at.number(raw)?, 0, stack_pointer(sample)),
+                By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
+            })
+        })
+        .into();
+    let returning = returning(samples, roles, &keys);
+    let mut open = Pairing::default();
+    for step in Story::of(source.session, samples, &[]).steps() {
+        let (number, sample) = match step {
+            Step::Sample(number, sample) => (number, sample),
+            Step::Mark(mark) => {
+                if matches!(mark.what, Moment::Exit | Moment::Exec(_)) {
+                    open.end_thread(mark.thread);
+                }
+                continue;
+            }
+        };
+        let (first, second, stack) = keys[number];
+        // An event may end one pair and begin another.
+        for role in &roles[sample.event.index()] {
+            let thread = (!matches!(role.by, By::Fields(..))).then_some(sample.thread);
+            let begin = Open {
+                key: (role.pair, Key(thread, first, second)),
+                by: role.by,
+                sample: number,
+                time: sample.time.0,
+                stack,
+                within: 0,
+                has_trampoline: returning.contains(&first) && matches!(role.by, By::Function(_)),
+            };
+            if role.begins {
+                open.begin(begin);
+            } else if let Some((begin, time, own)) = open.end(&begin, filter) {
+                let end = number;
+                found(Paired {
+                    begin,
+                    end,
+                    time,
+                    own,
+                });
+            }
+        }
+    }
+    open
+}
+
+/// Places of the two events of each pair that a user named, and what had no partner, in words.
+///
+/// # Errors
+/// When the recording has no such event or field.
+pub(super) fn places(
+    source: Source<'_, '_>,
+    samples: &Samples,
+    pair: &Pair,
+) -> Result<(Vec<(SampleId, SampleId)>, String), WeighError> {
+    let roles = named(source.recording, pair)?;
+    let mut all = Vec::new();
+    let pairing = follow(source, samples, &roles, &Filter::default(), |pair| {
+        all.push((pair.begin, pair.end));
+    });
+    Ok((all, pairing.lost()))
 }
 
 /// Addresses of functions whose returns are probed.
@@ -232,6 +263,22 @@ struct Pairing {
 type SampleAt = (SampleId, u64);
 
 impl Pairing {
+    /// What has no partner, to be put behind what has one: `, 1 begins without end`.
+    fn lost(&self) -> String {
+        let parts = [
+            (self.unpaired, "ends without begin"),
+            (self.lost + self.waiting as u64, "begins without end"),
+            (self.left_out, "begins left out"),
+            (
+                self.too_deep,
+                "calls within 64 others, whose returns the kernel does not follow",
+            ),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let parts = parts.map(|(count, what)| format!(", {count} {what}"));
+        parts.collect()
+    }
+
     fn begin(&mut self, begin: Open) {
         if self.waiting >= MOST_OPEN {
             self.left_out += 1;

@@ -1,6 +1,7 @@
 //! What `--weight` was told: the name of a preset, a pair of events, or expressions.
 
 use super::expr::Expr;
+use crate::span_spec::Pair;
 
 /// What samples weigh.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,17 +55,6 @@ pub enum Waits {
     Runnable,
 }
 
-/// `A..B by FIELD`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// Event that begins.
-    pub from: String,
-    /// Event that ends.
-    pub to: String,
-    /// Field that both have, which tells what belongs together; else the thread does.
-    pub by: Option<String>,
-}
-
 /// `EVENT=EXPR` or `EXPR`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
@@ -103,8 +93,8 @@ impl Spec {
         if let Some((_, preset)) = Self::PRESETS.iter().find(|(name, _)| *name == text) {
             return Ok(preset.clone());
         }
-        if let Some((from, to)) = text.split_once("..") {
-            return Ok(Self::Duration(Some(Pair::parse(from, to)?)));
+        if text.contains("..") {
+            return Ok(Self::Duration(Some(Pair::parse(text)?)));
         }
         let terms = split_outside(text, ',').map(Term::parse);
         terms.collect::<Result<_, _>>().map(Self::Expressions)
@@ -135,25 +125,6 @@ impl Spec {
             Self::Period | Self::Samples | Self::Faults | Self::Expressions(_) => false,
             Self::Heap(_) | Self::Waits(_) | Self::OnCpu | Self::Wall | Self::Duration(_) => true,
         }
-    }
-}
-
-impl Pair {
-    fn parse(from: &str, to: &str) -> Result<Self, String> {
-        let (to, by) = match to.split_once(" by ") {
-            Some((to, by)) => (to, Some(by.trim().to_owned())),
-            None => (to, None),
-        };
-        let (from, to) = (from.trim(), to.trim());
-        let has_all = !from.is_empty() && !to.is_empty() && by.as_deref() != Some("");
-        if !has_all {
-            return Err("a pair is `EVENT..EVENT` or `EVENT..EVENT by FIELD`".to_owned());
-        }
-        Ok(Self {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            by,
-        })
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Facts {
     pub threads: usize,
     /// From the first to the last sample.
     pub wall_ns: Option<u64>,
+    /// What was chosen of its time, if that is to be said.
+    pub chosen: Option<String>,
     /// Time of the first sample.
     pub start_ns: Option<u64>,
     /// The recordings that were added up, where these are several.
@@ -163,6 +165,7 @@ impl Facts {
             threads: count,
             parts,
             wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
+            chosen: profile.recording.chosen.clone(),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
             is_clock: event.is_some_and(EventSummary::is_cpu_time),

@@ -17,6 +17,7 @@ use crate::profile::{
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::query::{self, Query};
+use crate::span_spec::Spans;
 
 /// What a tag's expression is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +123,10 @@ fn may_name_file(text: &str) -> bool {
 /// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
+    /// Only samples of these phases, by their numbers in `summary --over-time`. They become times before the recording is read.
+    pub phases: Vec<usize>,
+    /// Only samples in these spans. They are chosen while the recording is read.
+    pub spans: Option<Spans>,
     /// Which samples, as `report` has it.
     pub samples: SampleFilter,
     /// Only samples with a parent, as `report` has it.
@@ -156,7 +161,7 @@ impl Filters {
         ]
     }
 
-    /// Whether nothing is filtered.
+    /// Whether nothing of what was read is filtered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
@@ -233,7 +238,13 @@ impl Filters {
             ("--show", &self.show),
             ("--show-from", &self.show_from),
         ];
-        let mut texts = self.samples.texts();
+        let mut texts = Vec::new();
+        if !self.phases.is_empty() {
+            let numbers: Vec<String> = self.phases.iter().map(usize::to_string).collect();
+            texts.push(format!("--phase {}", numbers.join(",")));
+        }
+        texts.extend(self.spans.as_ref().map(Spans::option));
+        texts.extend(self.samples.texts());
         if let Some(parent) = &self.parent {
             texts.push("--exclude-other".to_owned());
             texts.extend(parent.regex().map(|regex| format!("--parent {regex}")));
