@@ -96,7 +96,8 @@ impl Fetchable {
             let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
             (lines.map(|_| ()), files)
         };
-        let (lines, sources) = load::load_with_sources(&request.load_options()?, &paths, diag, ask)?;
+        let (lines, sources) =
+            load::load_with_sources(&request.load_options()?, &paths, diag, ask)?;
         lines?;
         for (path, claim) in sources.missing {
             match claim.build.filter(|_| can_be_asked(&path)) {

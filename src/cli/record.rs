@@ -493,11 +493,23 @@ mod recording {
         for (_, target) in &sides {
             worst = worst.max(prepared.run_in(target.clone(), Path::new("")).warm_up()?);
         }
+        let mut failed = vec![(0, 0); sides.len()];
         for number in 1..=runs {
-            for (side, target) in &sides {
+            for ((side, target), failed) in sides.iter().zip(&mut failed) {
                 let folder = Path::new(side).join(format!("{number:02}"));
                 let recorded = run::record(prepared.run_in(target.clone(), &folder))?;
                 worst = worst.max(recorded.status);
+                if recorded.status != 0 {
+                    *failed = (failed.0 + 1, recorded.status);
+                }
+            }
+        }
+        // What ends half-way takes less time than what does its work.
+        for ((side, _), (count, status)) in sides.iter().zip(failed) {
+            if count > 0 {
+                say(&format!(
+                    "warning: {count} of {runs} runs of {side} failed (status {status})\n"
+                ));
             }
         }
         let folder = &prepared.folder;

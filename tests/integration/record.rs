@@ -672,11 +672,29 @@ fn runs_are_recorded_by_turns_and_compared() {
     let times = [("base", "01"), ("new", "01"), ("base", "02"), ("new", "02")];
     let times = times.map(|(side, run)| began(side, run));
     assert!(times.is_sorted(), "{times:?}");
+    assert!(!err.contains("failed"), "{err}");
     // A second series would overwrite the first, and what is left of that would count.
     let (code, _, err) = done(&mut record(&lab, &words));
     assert_eq!(code, Some(125), "{err}");
     assert!(err.contains("out/base has a recording already"), "{err}");
     assert!(!lab.path("out/base/01/perf.data.old").exists());
+}
+
+#[test]
+fn runs_that_fail_are_told() {
+    let Some(lab) = built("failing", "load", LOAD) else {
+        return;
+    };
+    let base = ["--runs", "1", "--base", "./load 300; exit 3", "-o", "out"];
+    let words = base.iter().chain(&["--", "./load", "300"]);
+    let words: Vec<&str> = words.copied().collect();
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(3), "{err}");
+    assert!(
+        err.contains("warning: 1 of 1 runs of base failed (status 3)"),
+        "{err}"
+    );
+    assert!(!err.contains("runs of new failed"), "{err}");
 }
 
 const LOAD: &str = r"

@@ -340,17 +340,14 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
     }
 }
 
-/// Samples without a name by reason, without those of the idle task; and the samples in each file.
+/// Samples without a name by reason, and the samples in each file, without those of the idle task.
 fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
-    for row in stages.rows() {
+    for row in stages.busy_rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
-        }
-        if stages.session.threads[row.key.thread].is_idle() {
-            continue;
         }
         if let Some(reason) = reason(stages, row.key.thread, pc) {
             let (samples, culprits) = found.entry(reason).or_default();
@@ -530,7 +527,7 @@ fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
 /// Programs with samples, or ends of stacks, in code made at run time that nothing tells of.
 fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in stages.rows() {
+    for row in stages.busy_rows() {
         let is_end = stages.collected.stacks.tag(row.key.stack) == StackEnd::UnknownCode;
         let pc = &stages.collected.pcs[row.key.leaf];
         let is_leaf = || reason(stages, row.key.thread, pc) == Some(Reason::JitWithoutDump);
@@ -620,7 +617,7 @@ fn inferred(session: &Session<'_>, samples: &Samples) -> Inferred {
 fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
     let is_kernel =
         |row: &&crate::collect::Row| stages.collected.pcs[row.key.leaf].mode == CpuMode::Kernel;
-    let rows = stages.rows().filter(is_kernel);
+    let rows = stages.busy_rows().filter(is_kernel);
     let dsos = &stages.session.dsos;
     KernelSymbols {
         samples: rows.map(|row| row.samples).sum(),
@@ -686,7 +683,7 @@ fn copied(stages: &Stages<'_, '_>) -> Vec<Culprit> {
     if !session.has_copied_code {
         return Vec::new();
     }
-    for row in stages.rows() {
+    for row in stages.busy_rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         let mapping = || session.final_mapping(row.key.thread, pc.at);
         let is_copied = || mapping().is_some_and(|mapping| mapping.copied);

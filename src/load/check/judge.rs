@@ -1119,8 +1119,7 @@ fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
 }
 
 fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
-    let worth =
-        |culprit: &&Culprit| percent(culprit.samples, evidence.judged.samples) >= WORTH_NOTING;
+    let worth = |culprit: &&Culprit| percent(culprit.samples, busy(evidence)) >= WORTH_NOTING;
     let bare: Vec<Culprit> = evidence
         .without_dwarf
         .iter()
@@ -1165,5 +1164,5 @@ fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
 }
 
 fn share_of(samples: u64, evidence: &Evidence) -> String {
-    format!("{:.2}%", percent(samples, evidence.judged.samples))
+    format!("{:.2}%", percent(samples, busy(evidence)))
 }

@@ -44,4 +44,10 @@ impl Stages<'_, '_> {
         let rows = self.collected.rows.iter();
         rows.filter(|row| self.judged.is_none_or(|event| event == row.key.event))
     }
+
+    /// The same without those of the idle task, whose code nearly always has a name: nobody looks at it.
+    pub fn busy_rows(&self) -> impl Iterator<Item = &Row> {
+        let threads = &self.session.threads;
+        self.rows().filter(|row| !threads[row.key.thread].is_idle())
+    }
 }
