@@ -2,17 +2,24 @@
 
 use std::io::{self, Write};
 
+use super::event::main_event;
+use super::phases::over_time;
 use super::problem::{require, tell_lost};
 use super::{AskError, OfEach, Question, Read, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
-use crate::load;
+use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
 use crate::output::firefox::{self, FirefoxOptions};
 use crate::output::gzip::Effort;
+use crate::output::over_time::When;
 use crate::output::pprof::{self, PprofOptions};
 use crate::output::{speedscope, stacks_csv};
 use crate::profile::{EventId, Profile};
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::over_time::OverTime;
+use crate::questions::summary::labels;
 
 /// A file for another tool.
 #[derive(Debug, Clone)]
@@ -28,6 +35,8 @@ pub enum Export {
     Speedscope {
         /// One entry a stack instead of samples in the order of their times.
         merged: bool,
+        /// Times without a sample are in their place, so that times are those of the clock on the wall.
+        wall: bool,
     },
     /// For databases and spreadsheets.
     Csv {
@@ -43,6 +52,10 @@ pub struct Exported {
     event: EventId,
     format: Export,
     threads: usize,
+    /// Phases, spells and gaps, if the format shows them, and names of functions.
+    when: Option<(OverTime, Vec<String>)>,
+    /// Times of phases, if the format tells them.
+    phases: Vec<(u64, u64)>,
 }
 
 /// What was written.
@@ -60,7 +73,7 @@ impl Question for Export {
         match self {
             Self::Firefox { .. } => firefox::NEEDS,
             Self::Pprof(options) => options.needs(),
-            Self::Speedscope { merged } => speedscope::NEEDS | Needs::SAMPLES.only_if(!merged),
+            Self::Speedscope { merged, .. } => speedscope::NEEDS | Needs::SAMPLES.only_if(!merged),
             Self::Csv { samples } => stacks_csv::needs(*samples),
         }
     }
@@ -78,21 +91,25 @@ impl OfEach for Export {
     ) -> Result<Exported, AskError> {
         let mut load = request.load_options()?;
         let format = request.view.clone();
+        // Of a part nobody knows what the rest would have told.
+        let is_whole = request.filters.texts().is_empty()
+            && load.filter.keeps_all()
+            && load.time.is_none()
+            && load.weight.spec.keeps_events();
         if let Export::Firefox { .. } = format {
-            let is_whole =
-                request.filters.is_empty() && load.filter.keeps_all() && load.time.is_none();
-            let has_waits = is_whole && load.weight.spec.keeps_events();
-            load.needs |= Needs::WAITS.only_if(has_waits);
+            load.needs |= (Needs::WAITS | Needs::KINDS).only_if(is_whole);
         }
         let threads = load.reading.threads;
         let (mut profile, _) = request.profile_by(&load, read)?;
         tell_lost(&profile, diag);
         let name = request.event.as_deref();
         let mut event = EventId::default();
+        let (mut when, mut phases) = (None, Vec::new());
         match format {
             Export::Firefox { per_cpu } => {
                 event = shown_event(&profile, name)?;
                 tell_other(&profile, (event, name), diag);
+                when = is_whole.then(|| over_time_of(&profile)).flatten();
                 let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
                 require(has_cpu || !per_cpu, || {
                     let path = &profile.recording.path;
@@ -101,21 +118,59 @@ impl OfEach for Export {
                     )
                 })?;
             }
-            // These formats keep events apart.
-            _ if name.is_some() => {
+            Export::Csv { samples: true } => {
+                phases = phases_of(&profile, is_whole, &load);
+            }
+            Export::Speedscope { wall: true, .. } => {
                 event = shown_event(&profile, name)?;
-                profile.entries.retain(|entry| entry.event == event);
-                profile.samples.retain(|sample| sample.event == event);
+                keep_event(&mut profile, event);
+                require(speedscope::knows_wall(&profile, event), || {
+                    let name = &profile[event].name;
+                    format!(
+                        "--wall needs samples of a clock with times, which those of {name} are not"
+                    )
+                })?;
             }
             _ => {}
+        }
+        // These formats keep events apart.
+        if !matches!(format, Export::Firefox { .. }) && name.is_some() {
+            event = shown_event(&profile, name)?;
+            keep_event(&mut profile, event);
         }
         Ok(Exported {
             profile,
             event,
             format,
             threads,
+            when,
+            phases,
         })
     }
+}
+
+/// Leaves out the samples of other events.
+fn keep_event(profile: &mut Profile, event: EventId) {
+    profile.entries.retain(|entry| entry.event == event);
+    profile.samples.retain(|sample| sample.event == event);
+}
+
+/// What a whole recording says about when, and the names of its functions.
+fn over_time_of(profile: &Profile) -> Option<(OverTime, Vec<String>)> {
+    let functions = Functions::of(profile, &OwnRules::default());
+    let over = OverTime::of(profile, &functions, main_event(profile))?;
+    Some((over, labels(&functions, false)))
+}
+
+/// Times of the phases of a recording of which this is all or a part. None where it cannot be read again.
+fn phases_of(profile: &Profile, is_whole: bool, load: &LoadOptions) -> Vec<(u64, u64)> {
+    let own = OwnRules::default();
+    if is_whole {
+        return OverTime::phases(profile, &Functions::of(profile, &own), main_event(profile));
+    }
+    let over = over_time(load, &own).unwrap_or_default();
+    let times = over.phases.iter().map(|phase| (phase.from, phase.to));
+    times.collect()
 }
 
 impl Exported {
@@ -155,7 +210,11 @@ impl Exported {
                     event: self.event,
                     per_cpu: *per_cpu,
                 };
-                let written = firefox::write(profile, options, out)?;
+                let when = self
+                    .when
+                    .as_ref()
+                    .map(|(over, labels)| When { over, labels });
+                let written = firefox::write(profile, options, when, out)?;
                 let shown = Caption::of(profile, self.event).shown;
                 let kind = if *per_cpu { "CPU" } else { "thread" };
                 format!(
@@ -164,8 +223,8 @@ impl Exported {
                     plural(written.markers, "marker")
                 )
             }
-            Export::Speedscope { .. } => {
-                let written = speedscope::write(profile, out)?;
+            Export::Speedscope { wall, .. } => {
+                let written = speedscope::write(profile, *wall, out)?;
                 if !written.is_whole {
                     return Err(io::Error::new(
                         io::ErrorKind::FileTooLarge,
@@ -179,7 +238,13 @@ impl Exported {
                 plural(written.profiles, "profile")
             }
             Export::Csv { samples } => {
-                return stacks_csv::write(profile, *samples, self.threads, out).map(Written::Rows);
+                return stacks_csv::write(
+                    profile,
+                    samples.then_some(&self.phases),
+                    self.threads,
+                    out,
+                )
+                .map(Written::Rows);
             }
         };
         Ok(Written::File(text))

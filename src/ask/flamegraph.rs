@@ -16,7 +16,8 @@ use crate::flame::{
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, grouped, plural};
-use crate::output::html::{self, Content, FunctionCode, PageOptions, When};
+use crate::output::html::{self, Content, FunctionCode, PageOptions};
+use crate::output::over_time::When;
 use crate::output::svg::{self, Drawing, SvgOptions};
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;

@@ -48,7 +48,7 @@ pub(super) fn in_phases(
 }
 
 /// What `summary --over-time` says of the whole recording.
-fn over_time(load: &LoadOptions, own: &OwnRules) -> Result<OverTime, AskError> {
+pub(super) fn over_time(load: &LoadOptions, own: &OwnRules) -> Result<OverTime, AskError> {
     let path = load.source.name();
     if load.source.is_stream() {
         let text = format!("{path}: phases are not known of a stream; save it to a file first");

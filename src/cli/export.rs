@@ -61,6 +61,7 @@ pub(super) const PAGE: Page = Page {
         "label",
         "max-stacks",
         "merge",
+        "wall",
         "samples",
         "weight",
     ],
@@ -127,6 +128,10 @@ pub struct ExportArgs {
     /// speedscope: write one entry for each stack, without time
     #[arg(long)]
     merge: bool,
+
+    /// speedscope: keep times without a sample in their place
+    #[arg(long, conflicts_with = "merge")]
+    wall: bool,
 
     /// CSV, parquet: write a row for each sample, with time and CPU
     #[arg(long)]
@@ -231,7 +236,10 @@ impl Verb for ExportArgs {
                 max_stacks: self.max_stacks,
                 max_bytes: self.max_bytes,
             }),
-            Format::Speedscope => Export::Speedscope { merged: self.merge },
+            Format::Speedscope => Export::Speedscope {
+                merged: self.merge,
+                wall: self.wall,
+            },
             Format::Csv => Export::Csv {
                 samples: self.samples,
             },
@@ -321,6 +329,7 @@ impl ExportArgs {
             ("--max-bytes", self.max_bytes.is_some(), &[Pprof]),
             ("--label", self.label.is_given(), &[Pprof, Parquet]),
             ("--merge", self.merge, &[Speedscope]),
+            ("--wall", self.wall, &[Speedscope]),
             ("--samples", self.samples, &[Csv, Parquet]),
         ];
         let mut given = options.iter().filter(|(_, is_given, _)| *is_given);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::caption::Caption;
 use super::firefox::{self, FirefoxOptions};
@@ -16,6 +16,7 @@ use crate::flame::{self, Flame, Limit, Weights, prune};
 use crate::ids::Idx;
 use crate::profile::{EventId, Profile};
 use crate::report::testing::ProfileBuilder;
+use crate::unit::Unit;
 
 /// Sum of periods and number of samples of an event, or of all.
 fn sums(profile: &Profile, event: Option<u16>) -> (u64, u64) {
@@ -179,7 +180,9 @@ fn parsed(text: &str) -> Vec<Vec<String>> {
 fn csv_of(profile: &Profile, with_time: bool, threads: usize) -> String {
     let mut out = Vec::new();
     stacks_csv::write_heading(with_time, &mut out).expect("a vector takes everything");
-    stacks_csv::write(profile, with_time, threads, &mut out).expect("a vector takes everything");
+    let phases = with_time.then(|| vec![(1000, 2000), (3000, 3000)]);
+    stacks_csv::write(profile, phases.as_ref(), threads, &mut out)
+        .expect("a vector takes everything");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -219,7 +222,7 @@ fn pprof_of(profile: &Profile, options: &PprofOptions) -> (Vec<u8>, pprof::Writt
 
 fn speedscope_of(profile: &Profile) -> (String, speedscope::Written) {
     let mut bytes = Vec::new();
-    let written = speedscope::write(profile, &mut bytes).expect("a vector takes everything");
+    let written = speedscope::write(profile, false, &mut bytes).expect("a vector takes everything");
     (String::from_utf8(bytes).expect("UTF-8"), written)
 }
 
@@ -448,6 +451,42 @@ proptest! {
     }
 }
 
+/// All lanes begin with the first sample of the recording and end with the last.
+#[test]
+fn lanes_on_the_wall_begin_and_end_together() {
+    let mut builder = ProfileBuilder::default();
+    for (thread, stack) in [
+        ("a", "x;main"),
+        ("b", "y;main"),
+        ("a", "x;main"),
+        ("a", "x;main"),
+    ] {
+        builder.sample(thread, stack, 10);
+    }
+    let mut profile = builder.finish();
+    profile.events[EventId(0)].unit = Unit::Nanoseconds;
+    let times = [100, 130, 104, 150];
+    let mut profile = into_samples(profile);
+    for (sample, time) in profile.samples.iter_mut().zip(times) {
+        sample.time = Some(time);
+    }
+    profile.samples.sort_by_key(|sample| sample.time);
+    assert!(speedscope::knows_wall(&profile, EventId(0)));
+    let mut bytes = Vec::new();
+    speedscope::write(&profile, true, &mut bytes).expect("a vector takes everything");
+    let file: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let lanes = ["weights", "endValue"]
+        .map(|part| [&file["profiles"][0][part], &file["profiles"][1][part]]);
+    // What ran: 4 of 10 ns, since the sample before was then, and 10 before the last; of the other thread 10.
+    assert_eq!(
+        lanes,
+        [
+            [&json!([4, 36, 10]), &json!([20, 10, 20])],
+            [&json!(50), &json!(50)]
+        ]
+    );
+}
+
 #[test]
 fn csv_stacks_can_be_taken_apart() {
     let mut builder = ProfileBuilder::default();
@@ -498,7 +537,7 @@ fn long_and_hostile_names_are_kept_whole() {
         per_cpu: false,
     };
     let mut json = Vec::new();
-    firefox::write(&profile, options, &mut json).expect("a vector takes everything");
+    firefox::write(&profile, options, None, &mut json).expect("a vector takes everything");
     has_it(&String::from_utf8_lossy(&json));
 }
 

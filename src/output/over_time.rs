@@ -11,6 +11,15 @@ use crate::questions::over_time::{Gaps, OverTime, Phase, Spell};
 use crate::questions::summary::Summary;
 use crate::run_state::RunState;
 
+/// What is known of the time, with names.
+#[derive(Clone, Copy, Debug)]
+pub struct When<'w> {
+    /// Phases, spells and gaps.
+    pub over: &'w OverTime,
+    /// By function of the recording: its name.
+    pub labels: &'w [String],
+}
+
 /// Spells, and threads with gaps, that a page has.
 const MOST: usize = 4;
 /// Columns of a function in the table of all columns.

@@ -23,8 +23,8 @@ pub const LARGEST: usize = 400 << 20;
 /// No number.
 const NONE: u32 = u32::MAX;
 
-/// A stack, with the leaf that stands for an empty one, and what it weighs.
-type Weighed = (StackId, FrameId, u64);
+/// A stack, with the leaf that stands for an empty one, and what it weighs; no stack where nothing ran.
+type Weighed = (Option<(StackId, FrameId)>, u64);
 
 /// One thread's samples of one event.
 struct Lane {
@@ -33,6 +33,26 @@ struct Lane {
     comm: CommId,
     samples: Vec<Weighed>,
     total: u64,
+}
+
+impl Lane {
+    fn add(&mut self, new: Weighed, functions: &mut Functions<'_>) {
+        self.total = self.total.saturating_add(new.1);
+        functions.enter(&new);
+        match self.samples.last_mut() {
+            Some(last) if functions.path(last).eq(functions.path(&new)) => {
+                last.1 = last.1.saturating_add(new.1);
+            }
+            _ => self.samples.push(new),
+        }
+    }
+
+    /// Nothing ran for a while.
+    fn rest(&mut self, time: u64, functions: &mut Functions<'_>) {
+        if time > 0 {
+            self.add((None, time), functions);
+        }
+    }
 }
 
 /// What the file holds.
@@ -50,13 +70,24 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::FUNCTION_LINES)
     .union(Needs::ORIGINALS);
 
-/// Writes the file.
+/// Whether samples tell how long threads ran, and when.
+#[must_use]
+pub fn knows_wall(profile: &Profile, event: EventId) -> bool {
+    let have_times = || profile.samples.iter().all(|sample| sample.time.is_some());
+    profile[event].is_cpu_time() && !profile.samples.is_empty() && have_times()
+}
+
+/// Writes the file; `wall` keeps times without a sample in their place, by samples of a clock.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Written> {
+pub fn write(profile: &Profile, wall: bool, out: &mut dyn Write) -> io::Result<Written> {
     let mut functions = Functions::new(profile);
-    let lanes = lanes(profile, &mut functions);
+    let lanes = if wall {
+        on_the_wall(profile, &mut functions)
+    } else {
+        lanes(profile, &mut functions)
+    };
     let active = lanes.iter().enumerate().max_by_key(|(at, lane)| {
         // Of equal ones the first.
         (lane.total, std::cmp::Reverse(*at))
@@ -99,7 +130,7 @@ fn size(functions: &Functions<'_>, lanes: &[Lane]) -> usize {
     let of_sample = |sample: &Weighed| {
         let functions = functions.path(sample);
         let stack: usize = functions.map(|function| digits(function.into()) + 1).sum();
-        stack + "[],".len() + digits(sample.2)
+        stack + "[],".len() + digits(sample.1)
     };
     let of_function = |function: &Function| {
         let mut json = String::new();
@@ -134,7 +165,7 @@ fn write_lane(
         });
     })?;
     json.push_str(",\"weights\":");
-    long_list(json, &lane.samples, out, |(_, _, weight), json| {
+    long_list(json, &lane.samples, out, |(_, weight), json| {
         number(*weight, json)
     })?;
     json.push('}');
@@ -150,6 +181,41 @@ fn name(profile: &Profile, lane: &Lane) -> String {
         name.push_str(&harmless(&profile[lane.event].name));
     }
     name
+}
+
+/// Lanes that begin with the first sample of all and end with the last. A sample stands for the time before it, as far as its thread
+/// had no other sample then; the rest of the time has an empty stack.
+fn on_the_wall(profile: &Profile, functions: &mut Functions<'_>) -> Vec<Lane> {
+    let times = || profile.samples.iter().filter_map(|sample| sample.time);
+    let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    let mut lanes: Vec<(Lane, u64)> = Vec::new();
+    let mut known: FxHashMap<ThreadId, usize> = FxHashMap::default();
+    for sample in &profile.samples {
+        let (thread, time) = (sample.thread, sample.time.unwrap_or(first));
+        let at = *known.entry(thread).or_insert_with(|| {
+            let lane = Lane {
+                event: sample.event,
+                thread,
+                comm: sample.comm,
+                samples: Vec::new(),
+                total: 0,
+            };
+            lanes.push((lane, first));
+            lanes.len() - 1
+        });
+        let (lane, end) = &mut lanes[at];
+        lane.comm = sample.comm;
+        let since = time.saturating_sub(*end);
+        let ran = sample.period.min(since);
+        lane.rest(since - ran, functions);
+        lane.add((Some((sample.stack, sample.leaf)), ran), functions);
+        *end = time.max(*end);
+    }
+    let close = |(mut lane, end): (Lane, u64)| {
+        lane.rest(last.saturating_sub(end), functions);
+        lane
+    };
+    lanes.into_iter().map(close).collect()
 }
 
 fn lanes(profile: &Profile, functions: &mut Functions<'_>) -> Vec<Lane> {
@@ -172,15 +238,7 @@ fn lanes(profile: &Profile, functions: &mut Functions<'_>) -> Vec<Lane> {
         });
         let lane = &mut lanes[at];
         lane.comm = comm;
-        lane.total = lane.total.saturating_add(period);
-        let new = (stack, leaf, period);
-        functions.enter(&new);
-        match lane.samples.last_mut() {
-            Some(last) if functions.path(last).eq(functions.path(&new)) => {
-                last.2 = last.2.saturating_add(period);
-            }
-            _ => lane.samples.push(new),
-        }
+        lane.add((Some((stack, leaf)), period), functions);
     }
     lanes
 }
@@ -222,19 +280,21 @@ impl<'p> Functions<'p> {
                 self.of_frame[frame] = self.number(frame);
             }
         }
-        if self.of_frame[sample.1] == NONE {
-            self.of_frame[sample.1] = self.number(sample.1);
+        let leaf = sample.0.map(|(_, leaf)| leaf);
+        if let Some(leaf) = leaf.filter(|leaf| self.of_frame[*leaf] == NONE) {
+            self.of_frame[leaf] = self.number(leaf);
         }
     }
 
     fn frames(&self, sample: &Weighed) -> &'p [FrameId] {
-        self.profile.stacks.get(sample.0)
+        let stack = sample.0.map(|(stack, _)| self.profile.stacks.get(stack));
+        stack.unwrap_or_default()
     }
 
     /// Numbers of a stack's functions that were entered, root first.
     fn path(&self, sample: &Weighed) -> impl Iterator<Item = u32> {
         let frames = self.frames(sample);
-        let own = frames.is_empty().then_some(sample.1);
+        let own = sample.0.filter(|_| frames.is_empty()).map(|(_, leaf)| leaf);
         let all = own.into_iter().chain(frames.iter().rev().copied());
         all.map(|frame| self.of_frame[frame])
     }
@@ -305,7 +365,7 @@ mod tests {
         builder.sample("y", "main", 2);
         let profile = builder.finish();
         let mut bytes = Vec::new();
-        let written = write(&profile, &mut bytes).expect("a vector takes everything");
+        let written = write(&profile, false, &mut bytes).expect("a vector takes everything");
         let out = String::from_utf8(bytes).expect("UTF-8");
         assert_eq!(written.profiles, 2);
         let read: Value = serde_json::from_str(&out).expect("JSON");

@@ -32,7 +32,7 @@ const HEADING: [&str; 11] = [
     "stack",
 ];
 /// Those that rows of samples have besides.
-const OF_SAMPLES: [&str; 2] = ["time_ns", "cpu"];
+const OF_SAMPLES: [&str; 3] = ["time_ns", "cpu", "phase"];
 /// The last ones: who pays, and what is done.
 const PARTS: [&str; 2] = ["package", "activity"];
 
@@ -52,13 +52,13 @@ pub fn write_heading(samples: bool, out: &mut dyn Write) -> io::Result<()> {
     write_row(&cells, out)
 }
 
-/// Writes the rows of one recording; how many.
+/// Writes the rows of one recording; how many. With times of phases there are the columns of samples.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(
     profile: &Profile,
-    samples: bool,
+    phases: Option<&Vec<(u64, u64)>>,
     threads: usize,
     out: &mut dyn Write,
 ) -> io::Result<usize> {
@@ -69,8 +69,8 @@ pub fn write(
     let push = |(): &mut (), piece: usize, text: &mut Vec<u8>| {
         let end = rows.min((piece + 1) * PIECE);
         (piece * PIECE..end).for_each(|row| match profile.entries.get(row) {
-            Some(entry) => cells.push_entry(entry, samples, text),
-            None => cells.push_sample(&profile.samples[row - profile.entries.len()], samples, text),
+            Some(entry) => cells.push_entry(entry, phases.is_some(), text),
+            None => cells.push_sample(&profile.samples[row - profile.entries.len()], phases, text),
         });
         Ok(())
     };
@@ -127,21 +127,21 @@ impl<'p> Cells<'p> {
         let stack = (entry.stack, entry.leaf);
         self.push(place, stack, (entry.period, entry.samples), text);
         if with_time {
-            text.extend_from_slice(b",,");
+            text.extend_from_slice(b",,,");
         }
         self.push_parts(stack, text);
     }
 
-    fn push_sample(&self, sample: &Sample, with_time: bool, text: &mut Vec<u8>) {
+    fn push_sample(&self, sample: &Sample, phases: Option<&Vec<(u64, u64)>>, text: &mut Vec<u8>) {
         let place = (sample.event, sample.thread, sample.comm);
         let stack = (sample.stack, sample.leaf);
         self.push(place, stack, (sample.period, 1), text);
-        for number in [sample.time, sample.cpu.map(u64::from)] {
-            if with_time {
+        if let Some(phases) = phases {
+            let phase = sample.time.and_then(|time| number_of(phases, time));
+            for number in [sample.time, sample.cpu.map(u64::from), phase] {
+                let number = number.map_or_else(String::new, |number| number.to_string());
                 text.push(b',');
-            }
-            if let Some(number) = number.filter(|_| with_time) {
-                text.extend_from_slice(number.to_string().as_bytes());
+                text.extend_from_slice(number.as_bytes());
             }
         }
         self.push_parts(stack, text);
@@ -201,6 +201,13 @@ impl<'p> Cells<'p> {
             text.extend_from_slice(self.frames[*frame].in_stack.as_bytes());
         }
     }
+}
+
+/// The number of the phase at a time.
+fn number_of(phases: &[(u64, u64)], time: u64) -> Option<u64> {
+    let number = phases.partition_point(|(from, _)| *from <= time);
+    let (_, to) = phases.get(number.checked_sub(1)?)?;
+    (time <= *to).then_some(number as u64)
 }
 
 fn event_cells(event: &EventSummary) -> String {

@@ -414,6 +414,7 @@ impl Profile {
             stack: entry.stack,
             period: entry.period,
             samples: entry.samples,
+            time: entry.time,
         });
         let samples = self.samples.iter().map(|sample| Portion {
             event: sample.event,
@@ -423,6 +424,7 @@ impl Profile {
             stack: sample.stack,
             period: sample.period,
             samples: 1,
+            time: sample.time.unwrap_or(0),
         });
         entries.chain(samples)
     }
@@ -706,6 +708,8 @@ pub struct Portion {
     pub period: u64,
     /// Number of samples.
     pub samples: u64,
+    /// When, in ns; 0 where that is not known, or not one time.
+    pub time: u64,
 }
 
 /// A time in which a thread was not on a processor.

@@ -347,3 +347,140 @@ fn phases_that_are_not_there_are_told() {
         "{said}"
     );
 }
+
+/// The file that `export` writes.
+fn exported(data: &Path, options: &[&str]) -> String {
+    said(&[&["export", "-o", "-"], options].concat(), data)
+}
+
+/// All that `summary --over-time` says of a recording: what it is, when it begins and ends in ns, and a function.
+fn all_of(data: &Path) -> Vec<(String, u64, u64, String)> {
+    let table = said(&["summary", "--over-time", "--format", "csv"], data);
+    let ns = |text: &str| (text.parse::<f64>().expect("seconds") * 1e9).round() as u64;
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (what, number) = (cells[0], cells[1]);
+        let name = match what {
+            "phase" => format!("Phase {number}"),
+            "spell" => "Spell".to_owned(),
+            _ => "Without CPU".to_owned(),
+        };
+        (name, ns(cells[2]), ns(cells[3]), cells[7].to_owned())
+    };
+    table.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn firefox_has_a_track_of_what_is_told_of_the_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for data in [recording(folder.path()), phases(folder.path())] {
+        let file: Value =
+            serde_json::from_str(&exported(&data, &["--format", "firefox"])).expect("JSON");
+        let threads = file["threads"].as_array().expect("threads");
+        let at = threads
+            .iter()
+            .position(|thread| thread["name"] == "Over time");
+        let at = at.expect("a track");
+        let visible = file["meta"]["initialVisibleThreads"]
+            .as_array()
+            .expect("numbers");
+        assert!(visible.contains(&at.into()) && threads[at]["samples"]["length"] == 0);
+        let markers = &threads[at]["markers"];
+        let count = markers["length"].as_u64().expect("a number") as usize;
+        let mut told: Vec<(String, u64, u64)> = (0..count)
+            .map(|at| {
+                let name = markers["name"][at].as_u64().expect("a number") as usize;
+                let ns = |of: &str| (markers[of][at].as_f64().expect("ms") * 1e6).round() as u64;
+                let name = file["shared"]["stringArray"][name]
+                    .as_str()
+                    .expect("a name");
+                (name.to_owned(), ns("startTime"), ns("endTime"))
+            })
+            .collect();
+        let expected = all_of(&data)
+            .into_iter()
+            .map(|(name, from, to, _)| (name, from, to));
+        let mut expected: Vec<(String, u64, u64)> = expected.collect();
+        told.sort();
+        expected.sort();
+        assert!(!expected.is_empty());
+        assert_eq!(told, expected);
+        // A part of it tells nothing of the whole.
+        let part = exported(&data, &["--format", "firefox", "--time", "+1,+2"]);
+        assert!(!part.contains("Over time"));
+    }
+}
+
+#[test]
+fn rows_of_samples_say_their_phase_whatever_is_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = phases(folder.path());
+    let counted = |options: &[&str]| {
+        let rows = exported(
+            &data,
+            &[&["--format", "csv", "--samples"], options].concat(),
+        );
+        let mut lines = rows.lines();
+        let head = lines
+            .next()
+            .expect("a heading")
+            .split(',')
+            .collect::<Vec<_>>();
+        let at = head
+            .iter()
+            .position(|cell| *cell == "phase")
+            .expect("a column");
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for line in lines {
+            *counts
+                .entry(line.split(',').nth(at).expect("a cell").to_owned())
+                .or_default() += 1;
+        }
+        counts
+    };
+    let all = counted(&[]);
+    for number in ["1", "2", "3"] {
+        let stacks = said(&["fold", "--weight", "samples", "--phase", number], &data);
+        let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+        let expected: u64 = stacks.lines().filter_map(count).sum();
+        assert_eq!(all[number], expected, "{all:?}");
+        assert_eq!(
+            counted(&["--phase", number]),
+            BTreeMap::from([(number.to_owned(), expected)])
+        );
+    }
+    assert!(all.values().sum::<u64>() == 9000 && all.get("").is_none_or(|between| *between < 10));
+    // Without the samples of other phases they are not phases any more, but they were.
+    let half = counted(&["--time", "50%-100%"]);
+    assert!(!half.contains_key("1") && half["3"] == all["3"], "{half:?}");
+}
+
+#[test]
+fn speedscope_keeps_waiting_in_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = recording(folder.path());
+    let read = |options: &[&str]| -> Value {
+        let options = [&["--format", "speedscope"], options].concat();
+        serde_json::from_str(&exported(&data, &options)).expect("JSON")
+    };
+    let lane = |file: &Value| {
+        let lane = &file["profiles"][0];
+        let samples = lane["samples"].as_array().expect("stacks").iter();
+        let weights = lane["weights"].as_array().expect("weights").iter();
+        let weights = weights.map(|weight| weight.as_u64().expect("a number"));
+        let is_empty = |stack: &Value| stack.as_array().is_some_and(Vec::is_empty);
+        samples.map(is_empty).zip(weights).collect::<Vec<_>>()
+    };
+    // 8500 samples of a millisecond, the first of which has no time before it, and half a second without one.
+    let file = read(&["--wall"]);
+    let waits: Vec<u64> = lane(&file)
+        .iter()
+        .filter(|(is_empty, _)| *is_empty)
+        .map(|(_, ns)| *ns)
+        .collect();
+    assert_eq!(waits, [500 * MS]);
+    assert_eq!(file["profiles"][0]["endValue"], 8999 * MS);
+    let without = read(&[]);
+    assert!(lane(&without).iter().all(|(is_empty, _)| !is_empty));
+    assert_eq!(without["profiles"][0]["endValue"], 8500 * MS);
+}

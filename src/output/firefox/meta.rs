@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::caption::{Caption, recorded};
 use super::super::text::harmless;
 use super::threads::{Scale, Weight};
-use super::tracks::Track;
+use super::tracks::{Owner, Track};
 use super::{FirefoxOptions, category};
 use crate::profile::{EventSummary, Profile, Sampling};
 use crate::unit::Unit;
@@ -19,8 +19,10 @@ pub(super) fn meta(
     tracks: &[Track],
     scale: &Scale,
 ) -> Value {
-    let heaviest = heaviest(tracks);
+    let mut heaviest = heaviest(tracks);
     let selected = heaviest.first().copied().into_iter().collect::<Vec<_>>();
+    let when = tracks.iter().position(|track| track.owner == Owner::When);
+    heaviest.extend(when.filter(|at| !heaviest.contains(at)));
     json!({
         "version": 24,
         "preprocessedProfileVersion": 66,
@@ -177,6 +179,18 @@ fn schemas() -> Value {
             "chartLabel": "{marker.data.comm}",
             "display": display,
             "fields": [{ "key": "comm", "label": "Name", "format": "string" }],
+        },
+        {
+            "name": "when",
+            "tooltipLabel": "{marker.name}: {marker.data.function}",
+            "tableLabel": "{marker.data.function} {marker.data.thread}",
+            "chartLabel": "{marker.data.function}",
+            "display": ["marker-chart", "marker-table", "timeline-overview"],
+            "fields": [
+                { "key": "function", "label": "Function", "format": "string" },
+                { "key": "thread", "label": "Thread", "format": "string" },
+            ],
+            "description": "What pjit summary --over-time says: phases, long times of a thread in one function, and times without a sample",
         },
     ])
 }

@@ -3,7 +3,7 @@
 //! In: a profile of samples, with lines and mapped ranges, whose frames are apart by address. Out: JSON, bit by bit and not yet compressed, in
 //! which everything has its name: no server is asked for symbols. Fields and their meaning: `src/types/profile.ts` and
 //! `docs-developer/CHANGELOG-formats.md` of firefox-devtools/profiler. Samples are those of one event; what other events and
-//! switches recorded are markers. No text of a recording acts in a terminal or a page.
+//! switches recorded are markers, and so are phases, spells and gaps, in a track of their own. No text of a recording acts in a terminal or a page.
 
 mod category;
 mod libs;
@@ -11,6 +11,7 @@ mod meta;
 mod shared;
 mod threads;
 mod tracks;
+mod when;
 
 #[cfg(test)]
 mod tests;
@@ -18,9 +19,11 @@ mod tests;
 use std::io::{self, Write};
 
 use super::columns::hand_over;
+use super::over_time::When;
 use crate::needs::Needs;
 use crate::profile::{EventId, Facet, Profile};
 use shared::Shared;
+use tracks::Owner;
 
 /// No number.
 const NONE: u32 = u32::MAX;
@@ -62,16 +65,21 @@ pub struct Written {
 pub fn write(
     profile: &Profile,
     options: FirefoxOptions,
+    when: Option<When<'_>>,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
     let mut shared = Shared::new(profile);
     let mut tracks = tracks::tracks(profile, options, &mut shared);
+    tracks.extend(when.and_then(|when| when::track(when, &mut shared)));
     let places = shared.arrange();
     tracks.iter_mut().for_each(|track| track.arrange(&places));
     drop(places);
     let written = Written {
         samples: tracks.iter().map(|track| track.hits.len()).sum(),
-        tracks: tracks.len(),
+        tracks: tracks
+            .iter()
+            .filter(|track| track.owner != Owner::When)
+            .count(),
         markers: tracks.iter().map(|track| track.markers.len()).sum(),
     };
     let scale = threads::Scale::of(profile, options, &tracks);

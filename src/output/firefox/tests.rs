@@ -18,6 +18,7 @@ fn written(profile: &Profile, event: u16, per_cpu: bool) -> Value {
             event: EventId(event),
             per_cpu,
         },
+        None,
         &mut json,
     );
     written.expect("a vector takes everything");

@@ -163,7 +163,12 @@ pub(super) fn write(
     json.push_str("{\"processType\":\"default\",\"pausedRanges\":[],");
     match track.owner {
         Owner::Thread(id) => push_thread(profile, id, lives, scale, json),
-        Owner::Cpu(cpu) => push_cpu(cpu, json),
+        Owner::Cpu(cpu) => {
+            let name = cpu.map_or("CPU unknown".to_owned(), |cpu| format!("CPU {cpu}"));
+            let tid = cpu.map_or("-1".to_owned(), |cpu| cpu.to_string());
+            push_made((&name, &tid), ("CPUs", "CPU"), json);
+        }
+        Owner::When => push_made(("Over time", "\"when\""), ("Over time", "when"), json),
     }
     write_samples(&track.hits, scale, json, out)?;
     json.push(',');
@@ -208,12 +213,11 @@ fn push_thread(profile: &Profile, id: ThreadId, lives: &Lives, scale: &Scale, js
     json.push(',');
 }
 
-fn push_cpu(cpu: Option<u32>, json: &mut String) {
-    let name = cpu.map_or("CPU unknown".to_owned(), |cpu| format!("CPU {cpu}"));
-    let tid = cpu.map_or("-1".to_owned(), |cpu| cpu.to_string());
+/// What is no thread, of what is no process. The number is JSON.
+fn push_made((name, tid): (&str, &str), (process, pid): (&str, &str), json: &mut String) {
     let _ = write!(
         json,
-        "\"name\":\"{name}\",\"processName\":\"CPUs\",\"pid\":\"CPU\",\"tid\":{tid},\"isMainThread\":false,\
+        "\"name\":\"{name}\",\"processName\":\"{process}\",\"pid\":\"{pid}\",\"tid\":{tid},\"isMainThread\":false,\
          \"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
     );
 }
@@ -326,6 +330,12 @@ fn push_data(marker: &Marker, scale: &Scale, json: &mut String) {
         What::Renamed(comm) => {
             json.push_str("{\"type\":\"renamed\",\"comm\":");
             text(comm, json);
+        }
+        What::When { thread, function } => {
+            json.push_str("{\"type\":\"when\",\"thread\":");
+            text(thread, json);
+            json.push_str(",\"function\":");
+            text(function, json);
         }
     }
     json.push('}');

@@ -17,6 +17,8 @@ pub(super) enum Owner {
     Thread(ThreadId),
     /// Nothing where it is not known.
     Cpu(Option<u32>),
+    /// Of phases, spells and gaps.
+    When,
 }
 
 /// One sample of the event that is shown.
@@ -59,6 +61,8 @@ pub(super) enum What {
     },
     /// A thread got another comm.
     Renamed(String),
+    /// A phase, a spell or a gap.
+    When { thread: String, function: String },
 }
 
 /// A thread of the file.
@@ -81,7 +85,7 @@ impl Track {
             match &mut marker.what {
                 What::Event { stack, .. } => place(stack),
                 What::OffCpu { stack, .. } => stack.iter_mut().for_each(place),
-                What::Renamed(_) => {}
+                What::Renamed(_) | What::When { .. } => {}
             }
         }
     }
@@ -118,7 +122,7 @@ pub(super) fn tracks(
     } else {
         tracks.sort_by_key(|track| match track.owner {
             Owner::Thread(thread) => (profile[thread].pid, thread.0),
-            Owner::Cpu(_) => (u32::MAX, 0),
+            Owner::Cpu(_) | Owner::When => (u32::MAX, 0),
         })
     }
     for track in &mut tracks {

@@ -20,8 +20,8 @@ mod code;
 mod data;
 mod time;
 
+use super::over_time::When;
 pub use code::{FunctionCode, codes};
-pub use time::When;
 
 /// How the page begins.
 #[derive(Clone, Debug, Default)]

@@ -9,18 +9,10 @@ use std::fmt::Write;
 use crate::flame::{Flame, Moment, SeriesId, shown};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, text};
+use crate::output::over_time::When;
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
-use crate::questions::over_time::{OverTime, Spell};
-
-/// What is known of the time.
-#[derive(Clone, Copy, Debug)]
-pub struct When<'w> {
-    /// Phases, spells and gaps.
-    pub over: &'w OverTime,
-    /// By function of the recording: its name.
-    pub labels: &'w [String],
-}
+use crate::questions::over_time::Spell;
 
 /// Nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;

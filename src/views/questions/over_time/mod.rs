@@ -74,6 +74,15 @@ pub struct Thread {
 }
 
 impl OverTime {
+    /// Times of the phases alone.
+    #[must_use]
+    pub fn phases(profile: &Profile, functions: &Functions, event: EventId) -> Vec<(u64, u64)> {
+        let timeline = Timeline::of(profile, functions, event);
+        let phases = timeline.map(|timeline| phases::find(&timeline));
+        let phases = phases.unwrap_or_default();
+        phases.iter().map(|phase| (phase.from, phase.to)).collect()
+    }
+
     /// Looks at the samples of an event; nothing where none has a time.
     #[must_use]
     pub fn of(profile: &Profile, functions: &Functions, event: EventId) -> Option<Self> {

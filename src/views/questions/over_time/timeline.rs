@@ -6,10 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
-    CpuMode, Entry, EventId, EventSummary, FrameId, Profile, StackId, ThreadId, Wait,
+    CpuMode, EventId, EventSummary, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
 use crate::questions::functions::{FunctionId, Functions};
-use crate::questions::tally::{Count, of_event};
+use crate::questions::tally::Count;
 use crate::run_state::RunState;
 
 crate::ids::numbers! {
@@ -88,8 +88,8 @@ impl<'p> Timeline<'p> {
     ) -> Option<Self> {
         let mut maker = Maker::new(profile, functions);
         let mut moments: Vec<Moment> = Vec::new();
-        for entry in of_event(profile, event) {
-            moments.extend(maker.moment(entry));
+        for portion in profile.portions().filter(|of| of.event == event) {
+            moments.extend(maker.moment(&portion));
         }
         moments.sort_by_key(|moment| moment.time);
         if moments.is_empty() {
@@ -109,8 +109,10 @@ impl<'p> Timeline<'p> {
         let mut threads: Vec<ThreadId> = if are_own {
             own.into_iter().collect()
         } else {
+            // What the idle task does is no phase.
             let all: FxHashSet<ThreadId> = moments.iter().map(|moment| moment.thread).collect();
-            all.into_iter().collect()
+            let all = all.into_iter().filter(|id| profile[*id].tid != 0);
+            all.collect()
         };
         threads.sort_unstable();
         let mut is_looked_at = index_vec![false; profile.threads.len()];
@@ -239,16 +241,16 @@ impl<'p> Maker<'p> {
         }
     }
 
-    fn moment(&mut self, entry: &Entry) -> Option<Moment> {
-        (entry.time > 0).then(|| Moment {
-            time: entry.time,
-            period: entry.period,
-            thread: entry.thread,
-            path: self.path(entry),
+    fn moment(&mut self, of: &Portion) -> Option<Moment> {
+        (of.time > 0).then(|| Moment {
+            time: of.time,
+            period: of.period,
+            thread: of.thread,
+            path: self.path(of),
         })
     }
 
-    fn path(&mut self, entry: &Entry) -> PathId {
+    fn path(&mut self, entry: &Portion) -> PathId {
         let frames = self.profile.stacks.get(entry.stack);
         let key = (entry.stack, frames.is_empty().then_some(entry.leaf));
         if let Some(known) = self.known.get(&key) {
@@ -327,17 +329,12 @@ impl<'p> Maker<'p> {
             return Vec::new();
         }
         let mut waits = Vec::new();
-        for entry in self.profile.entries.iter().filter(|of| of.event != event) {
-            let is_wait = asleep.contains(&(entry.thread, entry.time));
-            if !is_wait || self.profile.stacks.get(entry.stack).is_empty() {
+        for of in self.profile.portions().filter(|of| of.event != event) {
+            let is_wait = asleep.contains(&(of.thread, of.time));
+            if !is_wait || self.profile.stacks.get(of.stack).is_empty() {
                 continue;
             }
-            waits.push(Moment {
-                time: entry.time,
-                period: 0,
-                thread: entry.thread,
-                path: self.path(entry),
-            });
+            waits.extend(self.moment(&Portion { period: 0, ..of }));
         }
         waits.sort_by_key(|wait| wait.time);
         waits
