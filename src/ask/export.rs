@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use super::event::main_event;
 use super::phases::over_time;
 use super::problem::{require, tell_lost};
 use super::{AskError, OfEach, Question, Read, Request, shown_event, tell_other};
@@ -158,7 +157,7 @@ fn keep_event(profile: &mut Profile, event: EventId) {
 /// What a whole recording says about when, and the names of its functions.
 fn over_time_of(profile: &Profile) -> Option<(OverTime, Vec<String>)> {
     let functions = Functions::of(profile, &OwnRules::default());
-    let over = OverTime::of(profile, &functions, main_event(profile))?;
+    let over = OverTime::of(profile, &functions, profile.main_event())?;
     Some((over, labels(&functions, false)))
 }
 
@@ -166,7 +165,7 @@ fn over_time_of(profile: &Profile) -> Option<(OverTime, Vec<String>)> {
 fn phases_of(profile: &Profile, is_whole: bool, load: &LoadOptions) -> Vec<(u64, u64)> {
     let own = OwnRules::default();
     if is_whole {
-        return OverTime::phases(profile, &Functions::of(profile, &own), main_event(profile));
+        return OverTime::phases(profile, &Functions::of(profile, &own), profile.main_event());
     }
     let over = over_time(load, &own).unwrap_or_default();
     let times = over.phases.iter().map(|phase| (phase.from, phase.to));
