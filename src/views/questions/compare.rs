@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Made;
 use super::functions::{Called, Identity, called};
-use super::matching::{Listed, Pair, SameCode, by_base_names, is_numbered, pairs, stem};
+use super::matching::{
+    Listed, Pair, SameCode, by_base_names, is_numbered, pairs, pairs_of_times, stem,
+};
 pub use super::programs::SameProgram;
-use super::runs::{By, Part, Run, Weight, by_one_name, same_program};
+use super::runs::{By, Part, Run, Weight, are_times, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
 use super::significance::{Outcome, Scatter, Tested, Weights, Yardstick, mean, of_totals, test};
 use super::stats::benjamini_hochberg;
@@ -418,7 +420,10 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
     let mut pairs = old_side.pairs(&new_side);
-    reunite(&mut pairs, (olds, base), (news, new));
+    let are_times = old_side.are_times(&new_side);
+    if !are_times {
+        reunite(&mut pairs, (olds, base), (news, new));
+    }
     let unclear = Unclear::of(&pairs, [&old_side, &new_side], [base, new]);
     for &Pair {
         base: old,
@@ -449,9 +454,10 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
             continue;
         };
-        let is_unclear = unclear.has(&identity, usize::from(newer.is_some()));
+        let is_unclear = !are_times && unclear.has(&identity, usize::from(newer.is_some()));
         let knows = |runs: &[&Run]| !is_unclear && is_known(runs, &identity) == Some(true);
-        let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
+        let is_in_both = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
+        let is_matched = is_in_both || are_times;
         let means = (mean_of(&in_base), mean_of(&in_new));
         all[0] += means.0;
         all[1] += means.1;
@@ -508,6 +514,7 @@ struct Side<'r> {
     known: Vec<&'r Identity>,
     /// Files that its runs have, with samples or without.
     files: Vec<&'r str>,
+    runs: Vec<&'r Run>,
 }
 
 impl<'r> Side<'r> {
@@ -550,7 +557,19 @@ impl<'r> Side<'r> {
                 .iter()
                 .flat_map(|run| run.files.iter().map(String::as_str))
                 .collect(),
+            runs: runs.to_vec(),
         }
+    }
+
+    /// Whether both are times of the same recordings.
+    fn are_times(&self, new: &Self) -> bool {
+        are_times(self.runs.iter().copied(), new.runs.iter().copied())
+    }
+
+    /// All that its functions are known by.
+    fn identities(&self) -> Vec<(&'r Identity, usize)> {
+        let all = self.all.iter().copied().zip(0..);
+        all.chain(self.others.iter().copied()).collect()
     }
 
     fn listed(&self) -> Listed<'_, 'r> {
@@ -563,6 +582,10 @@ impl<'r> Side<'r> {
 
     /// The pairs of a base and a new side.
     fn pairs(&self, new: &Self) -> Vec<Pair> {
+        if self.are_times(new) {
+            let counts = [self.all.len(), new.all.len()];
+            return pairs_of_times([&self.identities(), &new.identities()], counts);
+        }
         pairs(self.listed(), new.listed())
     }
 
@@ -604,6 +627,10 @@ impl<'r> Side<'r> {
 /// Their objects are called as on the other side.
 #[must_use]
 pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
+    // Both have the same files.
+    if are_times(base, new) {
+        return (Vec::new(), Vec::new());
+    }
     let program = same_program(base, new);
     let base = by_one_name(base, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
@@ -656,8 +683,7 @@ pub fn names_in_new(base: &[Run], new: &[Run]) -> [BTreeMap<Identity, Identity>;
             None => None,
         };
     }
-    let all = base.all.iter().copied().zip(0..);
-    let of_base = all.chain(base.others.iter().copied());
+    let of_base = base.identities().into_iter();
     let of_base = of_base.filter_map(|(old, at)| {
         let name = names[at].as_ref().unwrap_or(base.all[at]);
         (name != old).then(|| (old.clone(), name.clone()))
@@ -981,6 +1007,65 @@ mod tests {
         }
         run.squares = run.total.samples as f64 * 1e12;
         run
+    }
+
+    /// In two times of one recording nothing has moved: what is elsewhere is another function.
+    #[test]
+    fn times_of_one_recording_have_the_same_functions() {
+        let of = |path: &str, places: &[(&str, u32, u32)]| {
+            let mut run = run(0, &[]);
+            path.clone_into(&mut run.facts.path);
+            for (name, line, column) in places {
+                let count = Count {
+                    period: 100_000_000,
+                    samples: 100,
+                };
+                let name = CleanName {
+                    name: (*name).to_owned(),
+                    file: "/a/x.js".to_owned(),
+                    line: *line,
+                    column: *column,
+                };
+                let identity = Identity {
+                    object: "[jit]".to_owned(),
+                    name,
+                    ..Identity::default()
+                };
+                let part = Part {
+                    own: count,
+                    inclusive: count,
+                    credited: count,
+                    is_own: true,
+                    squares: [1e14; 2],
+                };
+                run.functions.insert(identity, part);
+                run.total.add(count);
+            }
+            run
+        };
+        let anonymous = "(anonymous)";
+        let base = [(anonymous, 3, 11), ("run", 5, 1)];
+        let new = [(anonymous, 3, 11), (anonymous, 3, 40), ("run", 9, 1)];
+        let rows = |path: &str| {
+            let (base, new) = (of("/r/perf.data", &base), of(path, &new));
+            compare(&[base], &[new], Method::default()).rows
+        };
+        let times = rows("/r/perf.data");
+        let of_both = |rows: &[Row]| -> Vec<(u32, u32)> {
+            let both = rows.iter().filter(|row| row.sides == (true, true));
+            both.map(|row| (row.identity.name.line, row.identity.name.column))
+                .collect()
+        };
+        assert_eq!(of_both(&times), [(3, 11)]);
+        assert_eq!(times.len(), 4);
+        assert!(
+            times
+                .iter()
+                .all(|row| row.is_matched && !row.is_doubtful() && row.renamed.is_none()),
+            "{times:?}"
+        );
+        // Of another one it is another file.
+        assert_eq!(of_both(&rows("/s/perf.data")), [(9, 1)]);
     }
 
     /// The only function of its name on both sides is one though its parameters changed, where both files tell that there is no other.

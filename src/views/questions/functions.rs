@@ -55,6 +55,17 @@ pub struct Beside {
     pub is_word: bool,
 }
 
+impl Beside {
+    /// Whether both may be of one function of a recording: nothing that is known of both differs.
+    #[must_use]
+    pub fn may_be(&self, other: &Self) -> bool {
+        let parameters = (&self.parameters, &other.parameters);
+        let places = (&self.place, &other.place);
+        !matches!(parameters, (Some(one), Some(other)) if one != other)
+            && !matches!(places, (Some(one), Some(other)) if one != other)
+    }
+}
+
 /// What stands where a function has no name.
 pub const UNKNOWN: &str = "[unknown]";
 

@@ -17,6 +17,7 @@
 //!   both sides must have the same numbers.
 //! * Closures of one function of Rust are told by the compiler's hash, where debug information does not tell their lines and both
 //!   sides have equally many.
+//! * In two times of one recording nothing moves: functions are the same by all that is known of them.
 //! * Functions of one name that only their order in the object tells apart are the same in one build of it, and in no other.
 //! * What is left has no partner: it is shown as gone and as new, never added to another function of its name.
 //!
@@ -71,6 +72,48 @@ pub fn pairs(base: Listed<'_, '_>, new: Listed<'_, '_>) -> Vec<Pair> {
     matcher.anonymous();
     matcher.numbered();
     matcher.only();
+    matcher.pairs()
+}
+
+/// Pairs the functions of two times of the same recordings: by all that is known of them, as nothing has moved. `sides` have each
+/// function's number by every identity that it has; so many functions there are.
+#[must_use]
+pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 2]) -> Vec<Pair> {
+    let [base, new] = sides;
+    let mut matcher = Matcher {
+        base: &[],
+        new: &[],
+        of_base: vec![None; counts[0]],
+        of_new: vec![None; counts[1]],
+    };
+    let news: BTreeMap<&Identity, usize> = new.iter().copied().collect();
+    for (one, at) in base {
+        if let Some(newer) = news.get(one) {
+            matcher.pair_free(*at, *newer);
+        }
+    }
+    // Of inlined copies less is known.
+    let left = |side: &[(&'i Identity, usize)], partners: &[Option<usize>]| {
+        let mut left: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (one, at) in side.iter().filter(|(_, at)| partners[*at].is_none()) {
+            let key = (
+                one.object.clone(),
+                one.name.clone(),
+                one.beside.path.clone(),
+            );
+            left.entry(key).or_default().push((&one.beside, *at));
+        }
+        left
+    };
+    let olds = left(base, &matcher.of_base);
+    let mut news = left(new, &matcher.of_new);
+    for (key, olds) in olds {
+        if let ([(old, at)], Some([(newer, to)])) = (&olds[..], news.remove(&key).as_deref()) {
+            if old.may_be(newer) {
+                matcher.pair_free(*at, *to);
+            }
+        }
+    }
     matcher.pairs()
 }
 
@@ -557,6 +600,12 @@ impl<'i> Matcher<'i> {
     fn pair(&mut self, base: usize, new: usize) {
         self.of_base[base] = Some(new);
         self.of_new[new] = Some(base);
+    }
+
+    fn pair_free(&mut self, base: usize, new: usize) {
+        if self.of_base[base].is_none() && self.of_new[new].is_none() {
+            self.pair(base, new);
+        }
     }
 
     /// Functions of which no line is known are the same by their names.

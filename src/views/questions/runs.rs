@@ -163,9 +163,26 @@ pub struct Run {
     pub scripts: Scripts,
 }
 
+/// Whether two sides are of the same recordings, at two times.
+#[must_use]
+pub fn are_times<'r>(
+    base: impl IntoIterator<Item = &'r Run>,
+    new: impl IntoIterator<Item = &'r Run>,
+) -> bool {
+    let paths: BTreeSet<&str> = base
+        .into_iter()
+        .map(|run| run.facts.path.as_str())
+        .collect();
+    let others: BTreeSet<&str> = new.into_iter().map(|run| run.facts.path.as_str()).collect();
+    paths == others && !paths.is_empty() && !paths.contains("")
+}
+
 /// The program of a comparison, if it has another name on each side.
 #[must_use]
 pub fn same_program(base: &[Run], new: &[Run]) -> Option<SameProgram> {
+    if are_times(base, new) {
+        return None;
+    }
     let [base, new] = [base, new]
         .map(|runs| -> Vec<&Programs> { runs.iter().map(|run| &run.programs).collect() });
     SameProgram::of(&base, &new)
