@@ -27,7 +27,7 @@ impl Finding {
 
     fn of(row: &Row, is_amount: bool) -> Self {
         // Nothing tells which of its name it is on the other side.
-        if row.is_unclear {
+        if row.is_unclear || row.is_unsure {
             return Self::NONE;
         }
         let Some(verdict) = row.verdict else {

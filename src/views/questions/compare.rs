@@ -104,6 +104,8 @@ pub struct Row {
     pub is_unclear: bool,
     /// Whether it is several functions, which nothing tells apart: one may grow as another one shrinks.
     pub is_several: bool,
+    /// Whether it may be two functions, as the numbers in its names are others on each side.
+    pub is_unsure: bool,
     /// Whether the identity is that of the base, as the new side has no samples of the function.
     pub is_of_base: bool,
     /// A function that may be the same one by another name.
@@ -127,12 +129,14 @@ impl Row {
         self.means.1 - self.means.0
     }
 
-    /// Whether it is several functions, or has no partner though it may be one of its name on the other side, or a number in its name
+    /// Whether it is several functions, or may be, or has no partner though it may be one of its name on the other side, or a number in its name
     /// may have shifted.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         let is_alone = !self.is_matched;
-        self.is_several || is_alone && (self.is_unclear || is_numbered(&self.identity.name.name))
+        self.is_several
+            || self.is_unsure
+            || is_alone && (self.is_unclear || is_numbered(&self.identity.name.name))
     }
 }
 
@@ -428,6 +432,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     for &Pair {
         base: old,
         new: newer,
+        is_doubtful,
     } in &pairs
     {
         let (in_base, in_new) = (old_side.parts(old), new_side.parts(newer));
@@ -475,6 +480,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             is_matched,
             is_unclear: is_unclear && !is_matched,
             is_several: is_several(base, old) || is_several(new, newer),
+            is_unsure: is_doubtful,
             is_of_base: newer.is_none(),
             renamed: None,
             is_own,
@@ -931,7 +937,10 @@ impl<'i> Unclear<'i> {
             let word = one.name.name.as_str();
             let word = if one.beside.is_word { "" } else { word };
             let of_file = || (one.name.line > 0).then(|| word.to_owned());
-            if let Some(name) = stem(&one.name.name).or_else(of_file) {
+            // Closures of Rust have one name.
+            let of_closure = || word.contains("{{closure}}").then(|| word.to_owned());
+            let name = stem(&one.name.name).or_else(of_file).or_else(of_closure);
+            if let Some(name) = name {
                 let left = left.entry((&one.object, name, file)).or_default();
                 let is_known = is_known(others, one) == Some(true);
                 left.of[side].push((one, is_known));

@@ -406,6 +406,12 @@ impl Judge<'_> {
                 continue;
             }
             let is_large = row.means.1 >= LARGE * total;
+            if row.is_unsure && is_large {
+                let grown = row.ratio.map(change).unwrap_or_default();
+                let text = format!("{short} {grown}{NAMESAKES}");
+                lines.push(line(Grade::Undecided, name.clone(), text, None, limit));
+                continue;
+            }
             let slower = row.ratio.filter(|ratio| {
                 row.verdict == Some(Verdict::Slower) && growth(*ratio) > limit && is_large
             });

@@ -41,6 +41,8 @@ pub struct Pair {
     pub base: Option<usize>,
     /// In the new side.
     pub new: Option<usize>,
+    /// Whether both may be two functions: one more or less on their line gives them other numbers.
+    pub is_doubtful: bool,
 }
 
 /// What is known of a side.
@@ -65,11 +67,14 @@ pub fn pairs(base: Listed<'_, '_>, new: Listed<'_, '_>) -> Vec<Pair> {
         new: &news,
         of_base: vec![None; base.len()],
         of_new: vec![None; new.len()],
+        doubtful: BTreeSet::new(),
     };
     matcher.without_lines();
     matcher.alone();
     matcher.several();
+    matcher.scripts();
     matcher.anonymous();
+    matcher.unmoved();
     matcher.numbered();
     matcher.only();
     matcher.pairs()
@@ -85,6 +90,7 @@ pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 
         new: &[],
         of_base: vec![None; counts[0]],
         of_new: vec![None; counts[1]],
+        doubtful: BTreeSet::new(),
     };
     let news: BTreeMap<&Identity, usize> = new.iter().copied().collect();
     for (one, at) in base {
@@ -108,10 +114,11 @@ pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 
     let olds = left(base, &matcher.of_base);
     let mut news = left(new, &matcher.of_new);
     for (key, olds) in olds {
-        if let ([(old, at)], Some([(newer, to)])) = (&olds[..], news.remove(&key).as_deref()) {
-            if old.may_be(newer) {
-                matcher.pair_free(*at, *to);
-            }
+        let newer = news.remove(&key);
+        if let ([(old, at)], Some([(newer, to)])) = (&olds[..], newer.as_deref())
+            && old.may_be(newer)
+        {
+            matcher.pair_free(*at, *to);
         }
     }
     matcher.pairs()
@@ -288,6 +295,8 @@ struct Spot<'i> {
     is_open: bool,
     /// The number in its name, where that alone tells it from others of the function around it; else empty.
     number: &'i str,
+    /// Whether the other side's files have it, too, at the place that its name tells.
+    is_there: bool,
 }
 
 /// What functions of one name in a file have in common.
@@ -344,6 +353,7 @@ impl<'i> Spot<'i> {
             is_word: beside.is_word || stem.is_some(),
             is_open: false,
             number: stem.map_or("", |stem| &stem.number),
+            is_there: false,
         }
     }
 
@@ -355,6 +365,19 @@ impl<'i> Spot<'i> {
 
     fn is_anonymous(&self) -> bool {
         self.is_word || self.group.name == ANONYMOUS
+    }
+
+    /// Whether it is the code of a script outside of functions, which begins where the file does.
+    fn is_script(&self) -> bool {
+        !self.is_native && self.group.name == ANONYMOUS && (self.line, self.column) == (1, 1)
+    }
+
+    /// Line and column.
+    const fn position(&self) -> (u32, u32) {
+        match self.mark {
+            Mark::Column(column) => (self.line, column),
+            _ => (self.line, self.column),
+        }
     }
 }
 
@@ -387,6 +410,7 @@ fn spots<'i>(
     stems: &'i [Vec<Known>; 2],
 ) -> (Vec<Spot<'i>>, Vec<Spot<'i>>) {
     let more = |side: usize| sides[side].files.iter().copied();
+    let known = sides.map(|side| side.known.iter().copied().collect::<FxHashSet<_>>());
     let sides = sides.map(|side| side.functions);
     let paths = |side: usize| sides[side].iter().map(|of| source(of)).chain(more(side));
     let sources = Numbers::of([0, 1].map(|side| paths(side).collect()));
@@ -397,12 +421,15 @@ fn spots<'i>(
         let identity = sides[side][at];
         let object = objects.get(side, &binaries[side][at], false);
         let source = |is_sure| sources.get(side, source(identity), is_sure);
-        match &stems[side][at] {
-            Known::Lines(stem) => Spot::of(identity, Some(stem), object, source),
-            of => Spot {
-                is_open: *of == Known::Nothing,
-                ..Spot::of(identity, None, object, source)
-            },
+        let known_by = &stems[side][at];
+        let stem = match known_by {
+            Known::Lines(stem) => Some(stem),
+            _ => None,
+        };
+        Spot {
+            is_open: *known_by == Known::Nothing,
+            is_there: identity.name.line > 0 && known[1 - side].contains(identity),
+            ..Spot::of(identity, stem, object, source)
         }
     };
     let of = |side: usize| {
@@ -439,8 +466,9 @@ struct Stem {
 
 impl Stem {
     /// What a number stands behind: of closures of Rust, lambdas of C++ by GCC and by clang, function literals of Go, Erlang and C#.
-    const MARKS: [&'static str; 8] = [
+    const MARKS: [&'static str; 9] = [
         "{closure#",
+        "{unnamed type#",
         "}#",
         ")#",
         "::$_",
@@ -493,13 +521,13 @@ enum Known {
     Nothing,
 }
 
-/// By side: whether lines tell functions better than the numbers in their names. All of a stem have a line then, and none has that
-/// of another one.
+/// By side: whether lines tell functions better than the numbers in their names. All of a stem have a line then, and those of one
+/// line have columns.
 fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
     let sides = listed.map(|side| side.functions);
     let line = |of: &Identity| {
         let place = of.beside.place.as_deref().filter(|place| place.line > 0)?;
-        Some((place.file.clone(), place.line))
+        Some((place.file.clone(), place.line, place.mark))
     };
     let stem = |of: &&Identity| {
         let is_native = of.name.line == 0 && of.name.file.is_empty();
@@ -517,7 +545,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
     }
     let mut kin: FxHashMap<(String, String), Kin> = FxHashMap::default();
     for (number, (side, stems)) in sides.iter().zip(&stems).enumerate() {
-        let mut known: FxHashSet<(&str, &str, String, u32)> = FxHashSet::default();
+        let mut known: FxHashSet<(&str, &str, (String, u32, Mark))> = FxHashSet::default();
         for (of, stem) in side.iter().zip(stems) {
             let Some(stem) = stem else { continue };
             let all = kin.entry((of.object.clone(), stem.name.clone()));
@@ -525,8 +553,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
             all.numbers[number].insert(stem.number.clone());
             let line = line(of);
             all.has_line |= line.is_some();
-            all.is_unsure |= !line
-                .is_some_and(|(file, line)| known.insert((&of.object, &stem.name, file, line)));
+            all.is_unsure |= !line.is_some_and(|line| known.insert((&of.object, &stem.name, line)));
         }
         for of in listed[number].known {
             if let Some(stem) = stem(of) {
@@ -543,7 +570,9 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
         let kin = &kin[&(of.object.clone(), stem.name.clone())];
         let [base, new] = &kin.numbers;
         let are_other = base != new && !base.is_empty() && !new.is_empty();
-        match (kin.is_unsure, are_other && !kin.has_line) {
+        // Where lines are known, one side may have been sampled less.
+        let are_some = base.is_subset(new) || new.is_subset(base);
+        match (kin.is_unsure, are_other && !(kin.has_line && are_some)) {
             (false, _) => Known::Lines(stem),
             (true, true) => Known::Nothing,
             (true, false) => Known::Name,
@@ -594,6 +623,8 @@ struct Matcher<'i> {
     new: &'i [Spot<'i>],
     of_base: Vec<Option<usize>>,
     of_new: Vec<Option<usize>>,
+    /// Of the base: those of which it is not sure that their partners are the same.
+    doubtful: BTreeSet<usize>,
 }
 
 impl<'i> Matcher<'i> {
@@ -655,6 +686,11 @@ impl<'i> Matcher<'i> {
                 let is_in_one_file = group.file > 0 && (one.of == 0 || other.of == 0);
                 if !are_other && (is_in_one_file || !one.is_shared && !other.is_shared) {
                     self.pair(*old, *new);
+                    // Closures have one name: on one line another number may be that of another one.
+                    let is_closure = matches!(one.mark, Mark::Closure(_));
+                    if is_closure && !one.may_be_on_line(other) {
+                        self.doubtful.insert(*old);
+                    }
                 }
             }
         }
@@ -753,12 +789,27 @@ impl<'i> Matcher<'i> {
         let mut files: BTreeMap<_, bool> = BTreeMap::new();
         for (spot, new) in self.base.iter().zip(&self.of_base) {
             let new = new.map(|new| &self.new[new]);
-            if let Some(new) = new.filter(|new| new.line > 0) {
+            if let Some(new) = new.filter(|new| new.line > 0 && !spot.is_anonymous()) {
                 *files.entry(spot.group.place()).or_default() |=
                     (spot.line, spot.column) != (new.line, new.column);
             }
         }
         files
+    }
+
+    /// The code of scripts outside of functions, whatever moves.
+    fn scripts(&mut self) {
+        let scripts = |spots: &'i [Spot<'i>]| {
+            let scripts = spots.iter().enumerate();
+            let scripts = scripts.filter(|(_, spot)| spot.is_script());
+            scripts.map(|(at, spot)| (spot.group, at))
+        };
+        let news: FxHashMap<Group<'i>, usize> = scripts(self.new).collect();
+        for (group, old) in scripts(self.base) {
+            if let Some(new) = news.get(&group) {
+                self.pair(old, *new);
+            }
+        }
     }
 
     /// Functions without a name, between those named ones that both sides have. Where both sides have equally many there, at the
@@ -770,7 +821,8 @@ impl<'i> Matcher<'i> {
         let mut parts: BTreeMap<(Group<'i>, Option<u32>), [Vec<usize>; 2]> = BTreeMap::new();
         for (side, spots) in [self.base, self.new].into_iter().enumerate() {
             let lined = spots.iter().enumerate();
-            for (at, spot) in lined.filter(|(_, spot)| spot.line > 0 && spot.is_anonymous()) {
+            let is_one = |spot: &Spot<'_>| spot.line > 0 && spot.is_anonymous();
+            for (at, spot) in lined.filter(|(_, spot)| is_one(spot) && !spot.is_script()) {
                 let shifts = shifts.get(&spot.group.place()).unwrap_or(&none);
                 // By the line in the base of the named one above.
                 let lines = shifts.iter().filter_map(|(line, shift)| {
@@ -799,12 +851,104 @@ impl<'i> Matcher<'i> {
             let is_told = |shift: &i32| match near {
                 _ if olds.len() > 1 => true,
                 Some(near) => near == *shift,
-                None => one(self.base, &olds) == one(self.new, &news),
+                None => {
+                    let is_native = group.name != ANONYMOUS;
+                    (is_native || *shift == 0) && one(self.base, &olds) == one(self.new, &news)
+                }
             };
+            let may_stay = near.is_none_or(|shift| shift == 0);
+            let have_stayed = || may_stay && self.have_stayed(&olds, &news);
             let common = common.filter(is_told);
+            let common = common.or_else(|| have_stayed().then_some(0));
             let around = above.filter(|_| above == below);
             self.at_shift(&mut olds, &mut news, |_| common.or(around));
         }
+    }
+
+    /// Whether all of some functions are at their places, of those also that were not sampled on one side.
+    fn have_stayed(&self, olds: &[usize], news: &[usize]) -> bool {
+        let places = |spots: &'i [Spot<'i>], all: &[usize]| -> BTreeSet<(u32, u32)> {
+            all.iter().map(|at| spots[*at].position()).collect()
+        };
+        let there = |spots: &'i [Spot<'i>], all: &[usize]| -> BTreeSet<(u32, u32)> {
+            let all = all.iter().filter(|at| spots[**at].is_there);
+            all.map(|at| spots[*at].position()).collect()
+        };
+        let (old, new) = (places(self.base, olds), places(self.new, news));
+        let of_base = old.union(&there(self.new, news)).copied().collect();
+        let of_new: BTreeSet<_> = new.union(&there(self.base, olds)).copied().collect();
+        of_new == of_base
+    }
+
+    /// Functions without a name at their old places, in files in which nothing else has moved. One more on a line, or above it,
+    /// would have moved what is behind it: where others are left behind the last one that is at its place, all of them may be
+    /// others, as far up as the next function that has a name.
+    fn unmoved(&mut self) {
+        let (moved, named) = (self.moved_files(), self.named_places());
+        for (group, [olds, news]) in self.left_without_a_name() {
+            let file = group.place();
+            let Some(named) = named
+                .get(&file)
+                .filter(|_| moved.get(&file) == Some(&false))
+            else {
+                continue;
+            };
+            let others = |all: &Places, there: &Places, spots: &[Spot<'i>]| -> Vec<_> {
+                let all = all
+                    .iter()
+                    .filter(|(place, at)| !there.contains_key(place) && !spots[**at].is_there);
+                all.map(|(place, _)| *place).collect()
+            };
+            let mut left = others(&olds, &news, self.base);
+            left.extend(others(&news, &olds, self.new));
+            let stay = olds.keys().filter(|place| news.contains_key(place));
+            let stay: BTreeSet<(u32, u32)> = stay.chain(named).copied().collect();
+            // Up to an end: no function is left behind the last one that stays, or a named one is between.
+            let is_held = |place: (u32, u32), end: (u32, u32)| {
+                let last = stay.range(place..=end).next_back();
+                let is_pushed = left.iter().any(|at| Some(at) > last && *at <= end);
+                let behind = (place.0, place.1.saturating_add(1));
+                !is_pushed || named.range(behind..).next().is_some_and(|at| *at <= end)
+            };
+            for (place, old) in &olds {
+                let ends = [(place.0, u32::MAX), (u32::MAX, u32::MAX)];
+                let new = news.get(place);
+                if let Some(new) = new.filter(|_| ends.iter().all(|end| is_held(*place, *end))) {
+                    self.pair(*old, *new);
+                    if self.base[*old].number != self.new[*new].number {
+                        self.doubtful.insert(*old);
+                    }
+                }
+            }
+        }
+    }
+
+    /// By object and file: where in the base functions are that have a name and a partner.
+    fn named_places(&self) -> BTreeMap<FileOf<'i>, BTreeSet<(u32, u32)>> {
+        let mut named: BTreeMap<_, BTreeSet<(u32, u32)>> = BTreeMap::new();
+        for (spot, new) in self.base.iter().zip(&self.of_base) {
+            if new.is_some() && spot.line > 0 && !spot.is_anonymous() {
+                let file: &mut BTreeSet<_> = named.entry(spot.group.place()).or_default();
+                file.insert(spot.position());
+            }
+        }
+        named
+    }
+
+    /// By side and place: functions without a name and without a partner. Closures have no place on their line.
+    fn left_without_a_name(&self) -> BTreeMap<Group<'i>, [Places; 2]> {
+        let mut groups: BTreeMap<Group<'i>, [Places; 2]> = BTreeMap::new();
+        let sides = [(self.base, &self.of_base), (self.new, &self.of_new)];
+        for (side, (spots, partners)) in sides.into_iter().enumerate() {
+            for (at, spot) in spots.iter().enumerate() {
+                let is_left = partners[at].is_none() && spot.line > 0 && spot.is_anonymous();
+                let has_place = !spot.is_script() && !matches!(spot.mark, Mark::Closure(_));
+                if is_left && has_place {
+                    groups.entry(spot.group).or_default()[side].insert(spot.position(), at);
+                }
+            }
+        }
+        groups
     }
 
     /// Functions that have but a number, and are near no function whose way is known: by their numbers, where nothing says that
@@ -835,8 +979,11 @@ impl<'i> Matcher<'i> {
                 let mut lines =
                     around.filter_map(|(_, shift)| spot.line.checked_add_signed(**shift));
                 lines.any(|line| {
-                    let mut there = news.iter().filter(|new| self.new[**new].line == line);
-                    there.any(|new| self.new[*new].number != spot.number)
+                    let mut there = news.iter().map(|new| &self.new[*new]);
+                    there.any(|new| {
+                        let is_there = new.line == line && spot.may_be_on_line(new);
+                        is_there && new.number != spot.number
+                    })
                 })
             };
             if olds.iter().any(is_other) {
@@ -844,7 +991,9 @@ impl<'i> Matcher<'i> {
             }
             for old in olds {
                 let is_it = |new: &&usize| {
-                    self.of_new[**new].is_none() && self.new[**new].number == self.base[old].number
+                    let (spot, other) = (&self.base[old], &self.new[**new]);
+                    let is_free = self.of_new[**new].is_none();
+                    is_free && other.number == spot.number && spot.may_be_on_line(other)
                 };
                 let new = news.iter().find(is_it);
                 if let Some(new) = new.filter(|_| self.of_base[old].is_none()) {
@@ -878,24 +1027,28 @@ impl<'i> Matcher<'i> {
         news: &mut Vec<usize>,
         shift: impl Fn(u32) -> Option<i32>,
     ) {
+        let lines = [by_line(self.base, olds), by_line(self.new, news)];
         olds.retain(|old| {
-            let spot = &self.base[*old];
-            let line = shift(spot.line).and_then(|shift| spot.line.checked_add_signed(shift));
-            let is_there = |new: &usize| {
-                let new = &self.new[*new];
-                // By its mark if it did not move, else by the order on the line.
-                let are_marked = spot.mark != Mark::Nothing && new.mark != Mark::Nothing;
-                let is_same = if are_marked && new.line == spot.line {
-                    new.mark == spot.mark
-                } else {
-                    new.column == spot.column
-                };
-                Some(new.line) == line && is_same
+            let line = self.base[*old].line;
+            let there = shift(line).and_then(|shift| line.checked_add_signed(shift));
+            let Some((there, on_line)) = there.zip(lines[0].get(&line)) else {
+                return true;
             };
-            let Some(at) = news.iter().position(is_there) else {
+            let Some(of_new) = lines[1].get(&there) else {
+                return true;
+            };
+            let told = news.iter().enumerate().find_map(|(at, new)| {
+                let spots = (&self.base[*old], &self.new[*new]);
+                let told = (spots.1.line == there).then(|| told_on_line(spots, (on_line, of_new)));
+                Some((at, told.flatten()?))
+            });
+            let Some((at, is_sure)) = told else {
                 return true;
             };
             self.pair(*old, news.remove(at));
+            if !is_sure {
+                self.doubtful.insert(*old);
+            }
             false
         });
     }
@@ -918,6 +1071,7 @@ impl<'i> Matcher<'i> {
         let base = self.of_base.iter().enumerate().map(|(at, new)| Pair {
             base: Some(at),
             new: *new,
+            is_doubtful: self.doubtful.contains(&at),
         });
         let only_new = self
             .of_new
@@ -927,9 +1081,67 @@ impl<'i> Matcher<'i> {
         base.chain(only_new.map(|(at, _)| Pair {
             base: None,
             new: Some(at),
+            is_doubtful: false,
         }))
         .collect()
     }
+}
+
+/// Some functions by their lines.
+fn by_line<'s, 'i>(spots: &'s [Spot<'i>], all: &[usize]) -> BTreeMap<u32, Vec<&'s Spot<'i>>> {
+    let mut lines: BTreeMap<u32, Vec<&Spot<'i>>> = BTreeMap::new();
+    for at in all {
+        lines.entry(spots[*at].line).or_default().push(&spots[*at]);
+    }
+    lines
+}
+
+/// Whether two functions of a line are the same, which has these in the base and in the new side: nothing if not, else whether
+/// that is sure.
+fn told_on_line(
+    (spot, new): (&Spot<'_>, &Spot<'_>),
+    (olds, news): (&[&Spot<'_>], &[&Spot<'_>]),
+) -> Option<bool> {
+    let has_stayed = spot.line == new.line;
+    let is_crowded = olds.len() > 1 || news.len() > 1;
+    let is_sure = !has_stayed || !is_crowded || spot.number == new.number;
+    let is_same = match (spot.mark, new.mark) {
+        (Mark::Closure(a), Mark::Closure(b)) => {
+            return told_by_numbers((a, b), (olds, news), has_stayed);
+        }
+        // By the order on a line that has moved.
+        (Mark::Column(a), Mark::Column(b)) if has_stayed || olds.len() != news.len() => a == b,
+        _ => spot.column == new.column,
+    };
+    is_same.then_some(is_sure)
+}
+
+/// The same of closures, of which their numbers alone are known: where each side has one that the other has not, these have changed,
+/// and the order tells.
+fn told_by_numbers(
+    (a, b): (u32, u32),
+    (olds, news): (&[&Spot<'_>], &[&Spot<'_>]),
+    has_stayed: bool,
+) -> Option<bool> {
+    let numbers = |spots: &[&Spot<'_>]| -> BTreeSet<u32> {
+        let numbers = spots.iter().filter_map(|spot| match spot.mark {
+            Mark::Closure(number) => Some(number),
+            _ => None,
+        });
+        numbers.collect()
+    };
+    let (olds, news) = (numbers(olds), numbers(news));
+    let are_sampled = olds.is_subset(&news) || news.is_subset(&olds);
+    let order = |numbers: &BTreeSet<u32>, one: u32| numbers.range(..one).count();
+    // One that is alone on its line, and was not moved by the one more above it, is another one.
+    let is_alone = has_stayed && olds.len() == 1;
+    let is_same = if are_sampled {
+        a == b
+    } else {
+        olds.len() == news.len() && !is_alone && order(&olds, a) == order(&news, b)
+    };
+    let is_sure = olds == news || !has_stayed && !are_sampled;
+    is_same.then_some(is_sure)
 }
 
 /// How far the nearest functions above a line and below have moved, if there are both.
@@ -944,6 +1156,9 @@ fn is_between(shift: i32, around: Option<(i32, i32)>) -> bool {
     around.is_none_or(|(above, below)| (above.min(below)..=above.max(below)).contains(&shift))
 }
 
+/// Functions by line and column.
+type Places = BTreeMap<(u32, u32), usize>;
+
 /// An object and a source file in it.
 type FileOf<'i> = (&'i str, FileNumber, FileNumber);
 
@@ -954,7 +1169,7 @@ fn grouped<'i>(spots: &[Spot<'i>]) -> BTreeMap<Group<'i>, Vec<usize>> {
     order.sort_by_key(|at| (spots[*at].line, spots[*at].column));
     for at in order {
         let spot = &spots[at];
-        if spot.line > 0 && !spot.is_anonymous() {
+        if spot.line > 0 && !spot.is_anonymous() && !spot.is_open {
             groups.entry(spot.group).or_default().push(at);
         }
     }
@@ -1229,6 +1444,73 @@ mod tests {
         assert_eq!(told(&first, &same), [second]);
     }
 
+    /// A script begins where its file does: it does not move with what is in it.
+    #[test]
+    fn scripts_do_not_say_how_far_functions_moved() {
+        let at = |lines: [u32; 3]| {
+            let lines = [1].into_iter().chain(lines);
+            lines.map(|line| {
+                format!(
+                    "(anonymous) /a/x.js {line} {}",
+                    if line == 1 { 1 } else { 10 }
+                )
+            })
+        };
+        let (base, new) = (at([2, 3, 4]), at([3, 4, 5]));
+        let (base, new): (Vec<String>, Vec<String>) = (base.collect(), new.collect());
+        fn texts(all: &[String]) -> Vec<&str> {
+            all.iter().map(String::as_str).collect()
+        }
+        let found = matched(&texts(&base), &texts(&new));
+        let shown = |line: u32| format!("(anonymous) /a/x.js:{line}:10");
+        let expected = [2, 3, 4].map(|line| (shown(line), shown(line + 1)));
+        assert_eq!(found, expected);
+        // One alone says nothing: the script was all that stood beside it.
+        let found = matched(&texts(&base[..2]), &texts(&new[..1]));
+        assert_eq!(found, [(shown(2), "-".to_owned())]);
+        let script = &base[0];
+        let found = matched(&[script, &base[1]], &[script, &new[3]]);
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+
+    /// One function more on one side, below or on the line of those that are at their places.
+    #[test]
+    fn functions_without_a_name_stay_where_nothing_has_moved() {
+        type Position = (u32, u32);
+        let identities = |all: &[Position], named: Option<u32>| -> Vec<Identity> {
+            let at = |(line, column)| identity(&format!("(anonymous) /a/x.js {line} {column}"));
+            let named = named.map(|line| identity(&format!("other /a/x.js {line} 1")));
+            all.iter().copied().map(at).chain(named).collect()
+        };
+        let left = |sides: [&[Position]; 2], named: [u32; 2], known: &[Position]| {
+            let base = identities(sides[0], Some(named[0]));
+            let new = identities(sides[1], Some(named[1]));
+            let known = identities(known, None);
+            let [base, new, known] =
+                [&base, &new, &known].map(|all| all.iter().collect::<Vec<_>>());
+            let base = Listed {
+                known: &known,
+                ..listed(&base)
+            };
+            let pairs = pairs(base, listed(&new)).into_iter();
+            let alone = pairs.filter(|pair| pair.base.is_none() || pair.new.is_none());
+            alone.count()
+        };
+        let of = |base: &[Position], new: &[Position]| left([base, new], [30, 30], &[]);
+        let (one, right, two, three) = ((5, 9), (5, 40), (9, 9), (13, 9));
+        // Another one, on another line: what is below has not moved.
+        assert_eq!(of(&[one], &[one, two]), 1);
+        assert_eq!(of(&[one, two, three], &[one, three]), 1);
+        // On its line, left of it and right of it: the old one would be there if the new one stood at its place.
+        assert_eq!(of(&[right], &[one, right]), 1);
+        assert_eq!(of(&[one], &[one, right]), 3);
+        // The base's file has the other one at its place, without samples.
+        assert_eq!(left([&[one], &[one, right]], [30, 30], &[right]), 1);
+        // Nothing is below, or that has moved.
+        assert_eq!(left([&[one], &[one, two]], [2, 2], &[]), 3);
+        assert_eq!(left([&[one], &[one, two]], [30, 34], &[]), 3);
+    }
+
     /// The word of a minifier is that of another function in the next build.
     #[test]
     fn words_of_minifiers_are_no_names() {
@@ -1326,6 +1608,110 @@ mod tests {
         assert_eq!(literals([one_line, one_line], [0, 0]), texts(&same));
     }
 
+    /// Lambdas or closures of `main` by line and mark, with what is below: which are pairs, and whether that is sure.
+    fn marked(names: [&[(&str, u32, Mark)]; 2]) -> Vec<(String, String, bool)> {
+        let native = |(name, line, mark): &(&str, u32, Mark)| Identity {
+            object: "prog".to_owned(),
+            name: CleanName::plain(name),
+            beside: Beside {
+                place: Some(Box::new(Place {
+                    file: "/w/main.cc".to_owned(),
+                    line: *line,
+                    mark: *mark,
+                    ..Place::default()
+                })),
+                ..Beside::default()
+            },
+        };
+        let sides = names.map(|side| {
+            let main = [("main", 5, Mark::Column(5))];
+            side.iter().chain(&main).map(native).collect::<Vec<_>>()
+        });
+        let [base, new] = &sides;
+        let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
+        let name = |of: Option<&&Identity>| of.map_or("-".to_owned(), |of| of.name.name.clone());
+        let pairs = pairs(listed(&base), listed(&new)).into_iter().map(|pair| {
+            let old = pair.base.and_then(|at| base.get(at));
+            let newer = pair.new.and_then(|at| new.get(at));
+            (name(old), name(newer), !pair.is_doubtful)
+        });
+        pairs.filter(|pair| pair.0 != "main").collect()
+    }
+
+    /// One more in front, as in another line: those of one line are told by their columns, and by their order where none is known.
+    #[test]
+    fn columns_tell_lambdas_of_one_line() {
+        let lambda = |number: u32| format!("main::{{lambda(long)#{number}}}::operator()");
+        let names: Vec<String> = (0..4).map(lambda).collect();
+        let at = |number: usize, line: u32, column: u32| {
+            (names[number].as_str(), line, Mark::Column(column))
+        };
+        let pair = |old: usize, new: usize, is_sure: bool| {
+            (names[old].clone(), names[new].clone(), is_sure)
+        };
+        let base = [at(1, 8, 12), at(2, 8, 86)];
+        // The one more has samples, or has none.
+        let silent = [at(2, 8, 12), at(3, 8, 86)];
+        let loud = [at(1, 7, 3), silent[0], silent[1]];
+        assert_eq!(
+            marked([&base, &silent]),
+            [pair(1, 2, false), pair(2, 3, false)]
+        );
+        let found = marked([&base, &loud]);
+        assert_eq!(found[..2], [pair(1, 2, false), pair(2, 3, false)]);
+        assert_eq!(found[2].0, "-");
+        // Nothing has changed; one has no samples.
+        assert_eq!(marked([&base, &base]), [pair(1, 1, true), pair(2, 2, true)]);
+        let found = marked([&base, &base[..1]]);
+        assert_eq!(found[0], pair(1, 1, true));
+        assert_eq!(found[1].1, "-");
+        // A number at another one's place is none of them.
+        let found = marked([&base, &[at(2, 8, 12)]]);
+        assert!(
+            found.iter().all(|(old, new, _)| old == "-" || new == "-"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn numbers_of_closures_on_a_line_are_an_order() {
+        let name = "cl::main::{{closure}}";
+        let found = |base: &[u32], new: &[u32]| {
+            let of = |numbers: &[u32]| -> Vec<_> {
+                let numbers = numbers.iter();
+                numbers
+                    .map(|number| (name, 5, Mark::Closure(*number)))
+                    .collect()
+            };
+            let found = marked([&of(base), &of(new)]);
+            let pairs = found.iter().filter(|(old, new, _)| old == new);
+            let pairs: Vec<bool> = pairs.map(|(_, _, is_sure)| *is_sure).collect();
+            pairs
+        };
+        assert_eq!(found(&[0, 1], &[0, 1]), [true, true]);
+        assert_eq!(found(&[0, 1], &[1, 2]), [false, false]);
+        assert_eq!(found(&[0, 1], &[1]), [false]);
+        assert!(found(&[0, 1, 2], &[1, 3]).is_empty());
+        assert_eq!(found(&[0], &[1]), [false]);
+        assert_eq!(found(&[0], &[0]), [true]);
+    }
+
+    /// Templates with lambdas have one place: where numbers of both sides differ, nothing tells them.
+    #[test]
+    fn numbers_in_templates_are_no_names() {
+        let run = |number: u32| format!("run<main::{{lambda(long)#{number}}}>");
+        let names: Vec<String> = (0..4).map(run).collect();
+        let at = |number: usize| (names[number].as_str(), 5, Mark::Column(50));
+        let count = |base: &[usize], new: &[usize]| {
+            let of = |all: &[usize]| all.iter().map(|number| at(*number)).collect::<Vec<_>>();
+            let found = marked([&of(base), &of(new)]);
+            found.iter().filter(|(old, new, _)| old == new).count()
+        };
+        assert_eq!(count(&[1, 2], &[1, 2]), 2);
+        assert_eq!(count(&[1, 2], &[2]), 1);
+        assert_eq!(count(&[1, 2], &[2, 3]), 0);
+    }
+
     #[test]
     fn numbers_stand_behind_marks() {
         for (name, expected) in [
@@ -1336,6 +1722,10 @@ mod tests {
                 Some("f(int)::{lambda(int)#}::operator()"),
             ),
             ("main::$_0::operator()", Some("main::$_::operator()")),
+            (
+                "f()::{unnamed type#2}::get",
+                Some("f()::{unnamed type#}::get"),
+            ),
             ("L.lambda$main$0", Some("L.lambda$main$")),
             ("'-spin/1-fun-2-'/3", Some("'-spin/1-fun--'/3")),
             ("Program.<Main>b__0_1(int)", Some("Program.<Main>b___(int)")),
