@@ -78,6 +78,12 @@ pub(super) fn path(
     Ok(path)
 }
 
+/// True if something lies there, but for a folder without anything in it.
+pub(super) fn has_something(path: &Path) -> bool {
+    let is_empty = |mut entries: fs::ReadDir| entries.next().is_none();
+    path.symlink_metadata().is_ok() && !fs::read_dir(path).is_ok_and(is_empty)
+}
+
 /// What is said where a recording lies already.
 pub(super) fn is_taken(path: &Path) -> Failure {
     Failure::of(Trouble::new(

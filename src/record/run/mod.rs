@@ -760,7 +760,7 @@ impl Prepared {
         // Runs of an earlier series would be overwritten, and those that are left would count in the comparison.
         let inside = inside.iter().map(|name| self.folder.join(name));
         let inside: Vec<PathBuf> = inside.collect();
-        if let Some(known) = inside.iter().find(|path| path.symlink_metadata().is_ok()) {
+        if let Some(known) = inside.iter().find(|path| folder::has_something(path)) {
             return Err(folder::is_taken(known));
         }
         self.take_folder()?;
