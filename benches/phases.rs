@@ -23,8 +23,10 @@ const SHIFTS: usize = 100;
 /// Samples of a window.
 const WINDOW: (usize, usize) = (800, 6000);
 /// What of a recording is left out where it begins and ends.
-const WARM: f64 = 0.1;
+const WARM: f64 = 0.25;
 const END: f64 = 0.98;
+/// Functions with a larger share cannot have much more.
+const MOSTLY: f64 = 0.6;
 /// Nanoseconds between two samples that are put in an order.
 const STEP: u64 = 1_000_000;
 
@@ -192,15 +194,19 @@ impl Recording {
         format!("| {name} | {count} | {spells} | {shuffled} | {windows} |")
     }
 
-    /// Samples in a random order, of which from a random place on so many more are of one stack.
+    /// Samples in a random order, of which from a random place on so many more are of one function.
     fn shifts(&mut self, (samples, points): (usize, f64), chance: &mut Chance, found: &mut Found) {
         let all = self.steady().to_vec();
         for _ in 0..SHIFTS {
             let mut some = random(&all, samples, chance);
             let place = chance.between((samples / 5, samples * 4 / 5));
             let one = some[chance.below(samples)];
-            let is_one = |of: &Entry| (of.stack, of.leaf) == (one.stack, one.leaf);
+            let function = |of: &Entry| self.profile[of.leaf].symbol;
+            let is_one = |of: &Entry| function(of) == function(&one);
             let share = some.iter().filter(|of| is_one(of)).count() as f64 / samples as f64;
+            if share > MOSTLY {
+                continue;
+            }
             let wanted = points / (1.0 - share);
             for of in &mut some[place..] {
                 if !is_one(of) && chance.share() < wanted {

@@ -24,13 +24,16 @@ function jsonTrip() {
   const o = { a: [1, 2, 3, 4, 5, 6, 7], b: "hello world", c: { d: 1, e: [{ x: 1 }, { y: 2 }] } };
   return JSON.stringify(JSON.parse(JSON.stringify(o))).length;
 }
-const times = (count, f) => { for (let i = 0; i < count; i++) f(); };
-const work = { A: () => fibo(14), B: matMul, C: () => times(8, wordCount), D: () => times(6, jsonTrip) };
+const work = {
+  A: () => fibo(14), B: matMul,
+  C: () => { for (let i = 0; i < 8; i++) wordCount(); },
+  D: () => { for (let i = 0; i < 6; i++) jsonTrip(); },
+};
 const cost = {};
 for (const name in work) {
-  times(3000, work[name]);
+  for (let i = 0; i < 3000; i++) work[name]();
   const begin = process.cpuUsage().user;
-  times(3000, work[name]);
+  for (let i = 0; i < 3000; i++) work[name]();
   cost[name] = (process.cpuUsage().user - begin) / 3000;
 }
 const spent = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1e6; };
@@ -41,10 +44,10 @@ for (const part of spec) {
   const all = shares.reduce((sum, [, share]) => sum + share, 0);
   console.log(process.hrtime.bigint().toString());
   while (spent() - begin < +seconds)
-    times(20, () => {
+    for (let i = 0; i < 20; i++) {
       let at = random() * all;
       for (const [name, share] of shares) if ((at -= share) < 0) { work[name](); break; }
-    });
+    }
   begin += +seconds;
 }
 console.log(process.hrtime.bigint().toString());
