@@ -254,14 +254,14 @@ impl Maker<'_> {
             lines.push("not CPU: neither spells nor times without CPU are told".to_owned());
         } else if over.spells.is_empty() {
             lines.push(
-                "no long spell of a function with 0.5 to 80 % of its thread's samples".to_owned(),
+                "no long spell of a function with 0.5 to 98 % of its thread's samples".to_owned(),
             );
         } else if !over.knows_waits {
             lines.push("samples know no calls: two calls without a break are one spell".to_owned());
         }
         if !over.spells.is_empty() {
             let not_told =
-                "functions with more than 80 % of a thread's samples: no spells are told";
+                "functions with more than 80 % of a thread's samples: only if they come back";
             lines.push(not_told.to_owned());
         }
         if over.phases.is_empty() {

@@ -44,7 +44,9 @@ const SHORTEST: u64 = 20_000_000;
 /// A spell of fewer samples is none.
 const LEAST: usize = 8;
 /// Shares of a thread's samples between which a function may have spells. One that is nearly always there has no breaks.
-const SHARES: [f64; 2] = [0.005, 0.8];
+const SHARES: [f64; 2] = [0.005, 0.98];
+/// A function with more than this may be the program itself, between its start and its end: it has spells only if it comes back.
+const MOSTLY: f64 = 0.8;
 /// Spells of a function that are kept: of more the text would say no more.
 const MOST: usize = 10_000;
 /// Functions of a thread that are compared with each other.
@@ -80,6 +82,8 @@ struct Runs {
     runs: Vec<(usize, usize)>,
     /// How deep it lies, where it was first met.
     depth: usize,
+    /// Whether most samples of the thread are in it.
+    is_most: bool,
 }
 
 impl Runs {
@@ -104,7 +108,6 @@ impl Runs {
 }
 
 /// A function while its runs are found.
-#[derive(Clone, Copy)]
 struct Open {
     /// The first of the run, as a place among samples.
     start: usize,
@@ -115,6 +118,22 @@ struct Open {
     /// In how many samples it is.
     count: usize,
     depth: usize,
+    /// Between samples elsewhere, from the first to the one behind the last; of short ones the latest alone.
+    stays: Vec<(usize, usize)>,
+}
+
+impl Open {
+    /// The run is over. Behind it the thread may have had no processor, and goes on.
+    fn stay(&mut self) {
+        let (from, to) = (self.start, self.start + self.length);
+        let is_full = self.stays.len() >= MOST;
+        match self.stays.last_mut() {
+            Some((_, end)) if *end == from => *end = to,
+            Some(last) if last.1 - last.0 < LEAST => *last = (from, to),
+            _ if is_full => {}
+            _ => self.stays.push((from, to)),
+        }
+    }
 }
 
 fn of_thread(
@@ -163,16 +182,19 @@ fn of_thread(
                 length: 0,
                 count: 0,
                 depth,
+                stays: Vec::new(),
             });
             if of.last + 1 != place {
                 close(*function, of);
+                of.stay();
                 (of.start, of.length) = (at, 0);
             }
             (of.last, of.length, of.count) = (place, of.length + 1, of.count + 1);
         }
     }
-    for (function, of) in &open {
+    for (function, of) in &mut open {
         close(*function, of);
+        of.stay();
     }
     let mut found = Vec::new();
     for (function, mut all) in runs {
@@ -183,17 +205,28 @@ fn of_thread(
         }
         // The longest run that samples have which do not depend on each other.
         let chance = (n as f64 * (1.0 - share)).max(2.0).ln() / -share.ln();
-        all.retain(|(from, to)| (to - from) as f64 >= 2.0 * chance);
+        let is_long = |(from, to): &(usize, usize)| (to - from) as f64 >= 2.0 * chance;
+        let times = of.stays.iter().filter(|stay| is_long(stay)).count();
+        all.retain(is_long);
         let runs = Runs {
             function,
             runs: all,
             depth: of.depth,
+            is_most: share > MOSTLY,
         };
-        if !runs.runs.is_empty() && 2 * runs.len() >= of.count {
+        let comes_back = times > 1 || !runs.is_most;
+        if !runs.runs.is_empty() && comes_back && 2 * runs.len() >= of.count {
             found.push(runs);
         }
     }
-    for runs in distinct(timeline, found) {
+    // What is nearly always there says less than what is in it.
+    let (most, rest): (Vec<Runs>, Vec<Runs>) = found.into_iter().partition(|of| of.is_most);
+    let mut told = distinct(timeline, rest);
+    let most = distinct(timeline, most).into_iter();
+    let most = most.filter(|of| told.iter().all(|in_it| of.common(in_it) == 0));
+    let most: Vec<Runs> = most.collect();
+    told.extend(most);
+    for runs in told {
         let at = runs.runs.iter();
         let at: Vec<(u64, u64)> = at
             .map(|(from, to)| (moments[*from].time, moments[to - 1].time))

@@ -87,6 +87,75 @@ fn stalls_are_spells_of_the_own_function() {
     );
 }
 
+/// Twelve seconds in which a function comes back each second for so many milliseconds.
+fn mostly(long: u64, inner: &'static str) -> Vec<(u64, &'static str, &'static str)> {
+    let mut chance = Chance(5);
+    (1..12_000)
+        .map(|ms| {
+            let stack = match ms % 1000 {
+                at if at >= long && chance.below(0.5) => "PARSE;main",
+                at if at >= long => "main",
+                _ if chance.below(0.5) => inner,
+                _ => "STALL;main",
+            };
+            (ms * MS, "node", stack)
+        })
+        .collect()
+}
+
+#[test]
+fn what_fills_most_of_a_thread_and_comes_back_has_spells() {
+    let (over, functions) = over(&profile(&mostly(900, "sort;STALL;main")));
+    let [spell] = &over.spells[..] else {
+        panic!("{:?}", over.spells);
+    };
+    assert_eq!(name(&functions, spell.function), "STALL");
+    assert_eq!((spell.at.len(), spell.median), (12, 900 * MS));
+}
+
+#[test]
+fn what_is_in_it_says_more() {
+    let mut samples = mostly(900, "RENDER;STALL;main");
+    for (time, _, stack) in &mut samples {
+        if (300..500).contains(&(*time / MS % 1000)) {
+            *stack = "SORT;STALL;main";
+        }
+    }
+    let (over, functions) = over(&profile(&samples));
+    let names: Vec<String> = over
+        .spells
+        .iter()
+        .map(|of| name(&functions, of.function))
+        .collect();
+    assert_eq!(names, ["SORT"]);
+}
+
+#[test]
+fn a_program_between_its_start_and_its_end_is_no_spell() {
+    // 50 ms of start and 20 ms of end.
+    let samples = (1..1000).map(|ms| {
+        let stack = match ms {
+            ..50 => "START;main",
+            980.. => "END;main",
+            _ if ms * 7919 % 1009 < 500 => "A;RUN;main",
+            _ => "B;RUN;main",
+        };
+        (ms * MS, "node", stack)
+    });
+    let mut samples: Vec<_> = samples.collect();
+    // Times without a processor are no breaks.
+    for (time, ..) in &mut samples {
+        *time += *time / (300 * MS) * 100 * MS;
+    }
+    let (over, functions) = over(&profile(&samples));
+    let names: Vec<String> = over
+        .spells
+        .iter()
+        .map(|of| name(&functions, of.function))
+        .collect();
+    assert!(!names.contains(&"RUN".to_owned()), "{names:?}");
+}
+
 #[test]
 fn cut_stacks_end_no_spell() {
     let samples = stalls();
