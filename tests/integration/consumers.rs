@@ -108,11 +108,14 @@ impl Profiler {
         serde_json::from_str(&text).expect("JSON")
     }
 
+    /// The threads that were recorded. The track with what happened over time is none.
     fn threads(&self) -> Vec<Value> {
-        self.ask("thread list")["threads"]
+        let mut all = self.ask("thread list")["threads"]
             .as_array()
             .expect("a list")
-            .clone()
+            .clone();
+        all.retain(|thread| thread["tid"].is_u64());
+        all
     }
 
     /// Samples of each function's own in all threads, by library and name.
