@@ -38,8 +38,7 @@ fn main() -> ExitCode {
     match result {
         Ok(_) if failed => ExitCode::FAILURE,
         Ok(status) => status,
-        Err(error) if pjit::cli::is_closed_pipe(&error) && failed => ExitCode::FAILURE,
-        Err(error) if pjit::cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if pjit::cli::is_closed_pipe(&error) => ExitCode::from(u8::from(failed)),
         Err(error) => {
             let mut causes = error.chain();
             let hint = causes.find_map(|cause| cause.downcast_ref::<AskError>()?.hint());

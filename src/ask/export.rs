@@ -120,23 +120,19 @@ impl OfEach for Export {
             Export::Csv { samples: true } => {
                 phases = phases_of(&profile, is_whole, &load);
             }
-            Export::Speedscope { wall: true, .. } => {
-                event = shown_event(&profile, name)?;
-                keep_event(&mut profile, event);
-                require(speedscope::knows_wall(&profile, event), || {
-                    let name = &profile[event].name;
-                    format!(
-                        "--wall needs samples of a clock with times, which those of {name} are not"
-                    )
-                })?;
-            }
             _ => {}
         }
+        let is_wall = matches!(format, Export::Speedscope { wall: true, .. });
         // These formats keep events apart.
-        if !matches!(format, Export::Firefox { .. }) && name.is_some() {
+        if is_wall || name.is_some() && !matches!(format, Export::Firefox { .. }) {
             event = shown_event(&profile, name)?;
-            keep_event(&mut profile, event);
+            profile.entries.retain(|entry| entry.event == event);
+            profile.samples.retain(|sample| sample.event == event);
         }
+        require(!is_wall || speedscope::knows_wall(&profile, event), || {
+            let name = &profile[event].name;
+            format!("--wall needs samples of a clock with times, which those of {name} are not")
+        })?;
         Ok(Exported {
             profile,
             event,
@@ -146,12 +142,6 @@ impl OfEach for Export {
             phases,
         })
     }
-}
-
-/// Leaves out the samples of other events.
-fn keep_event(profile: &mut Profile, event: EventId) {
-    profile.entries.retain(|entry| entry.event == event);
-    profile.samples.retain(|sample| sample.event == event);
 }
 
 /// What a whole recording says about when, and the names of its functions.

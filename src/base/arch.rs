@@ -24,8 +24,8 @@ struct Row {
     elf: u16,
     /// The 32-bit architecture that its kernel runs too.
     narrow: Option<Arch>,
-    /// Bytes of each instruction, where all have the same number.
-    instruction: Option<u8>,
+    /// Whether each instruction is a word of four bytes.
+    has_words: bool,
 }
 
 impl Arch {
@@ -37,26 +37,26 @@ impl Arch {
                 name: "x86-64",
                 elf: 62,
                 narrow: Some(Self::X86),
-                instruction: None,
+                has_words: false,
             },
             Self::Aarch64 => Row {
                 name: "aarch64",
                 elf: 183,
                 narrow: Some(Self::Arm),
-                instruction: Some(4),
+                has_words: true,
             },
             Self::X86 => Row {
                 name: "i386",
                 elf: 3,
                 narrow: None,
-                instruction: None,
+                has_words: false,
             },
             // Thumb code has instructions of two and of four bytes.
             Self::Arm => Row {
                 name: "ARM",
                 elf: 40,
                 narrow: None,
-                instruction: None,
+                has_words: false,
             },
         }
     }
@@ -122,10 +122,10 @@ impl Arch {
         matches!(self, Self::X86_64 | Self::X86)
     }
 
-    /// Bytes of each instruction, where all have the same number.
+    /// True if each instruction is a word of four bytes.
     #[must_use]
-    pub const fn instruction_bytes(self) -> Option<u8> {
-        self.row().instruction
+    pub const fn has_words(self) -> bool {
+        self.row().has_words
     }
 }
 

@@ -19,7 +19,6 @@ pub mod span_spec;
 pub mod stack_end;
 pub mod tags;
 pub mod time_spec;
-
 pub mod unit;
 pub(crate) mod unseen;
 pub(crate) mod zstd;

@@ -17,9 +17,8 @@ use crate::find::SourcePaths;
 use crate::load::LoadOptions;
 use crate::output::annotate::write;
 use crate::output::text::harmless;
-use crate::questions::filter::Filters;
 
-use super::filters::{SpanArgs, StackFilterArgs, TaskFilterArgs, TimeArgs};
+use super::filters::{StackFilterArgs, TaskFilterArgs, WhenArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
 use super::page::Page;
@@ -125,10 +124,7 @@ struct WhatArgs {
     cpu: Option<String>,
 
     #[command(flatten)]
-    times: TimeArgs,
-
-    #[command(flatten)]
-    spans: SpanArgs,
+    when: WhenArgs,
 
     /// Leave out functions below this share
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
@@ -315,11 +311,8 @@ impl AnnotateArgs {
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
-        let filters = Filters {
-            phases: self.what.times.apply(&mut load)?,
-            spans: self.what.spans.spans()?,
-            ..self.stacks.filters(self.tasks.filter())?
-        };
+        let filters = self.stacks.filters(self.tasks.filter())?;
+        let filters = self.what.when.apply(&mut load, filters)?;
         let view = Annotate {
             selection: self.selection(),
             objects: self.what.dsos.clone(),

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::question::parse_budget;
 use super::report::When;
 use super::terminal::{Output, colored};
-use super::verb::{answered, no_color, unless_closed};
+use super::verb::{answered, finish_unless_closed, no_color};
 use super::{Context, Verb};
 
 pub(super) const PAGE: Page = Page {
@@ -143,8 +143,7 @@ impl Verb for CheckArgs {
         } else {
             answer::write(&checked, self.format, self.budget, &mut out)
         };
-        let written = written.map_err(anyhow::Error::from);
-        unless_closed(written.and_then(|()| out.finish()))?;
+        finish_unless_closed(written, out)?;
         Ok(if checked.is_fit() {
             ExitCode::SUCCESS
         } else {

@@ -154,7 +154,7 @@ impl MethodArgs {
 impl DiffArgs {
     /// What of new recordings is looked at, and how that is said.
     fn to_time(&self) -> Result<Option<(ToTime, String)>, String> {
-        let (Some(to), Some(of)) = (&self.to_time, self.runs.times().text()) else {
+        let Some(to) = &self.to_time else {
             return Ok(None);
         };
         let time = if to == "rest" {
@@ -165,9 +165,9 @@ impl DiffArgs {
             ToTime::Another(time.map_err(wrong)?)
         };
         // Filters say of phases themselves.
-        let of = Some(of).filter(|of| of.starts_with("--time"));
-        let parts: Vec<String> = of.into_iter().chain([format!("--to-time {to}")]).collect();
-        Ok(Some((time, parts.join(" "))))
+        let of = self.runs.times().time();
+        let of = of.map_or_else(String::new, |of| format!("--time {of} "));
+        Ok(Some((time, format!("{of}--to-time {to}"))))
     }
 }
 

@@ -34,10 +34,35 @@ pub struct SampleFilterArgs {
     socket: Option<i32>,
 
     #[command(flatten)]
+    pub(super) when: WhenArgs,
+}
+
+/// When samples that are looked at were taken.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WhenArgs {
+    #[command(flatten)]
     pub(super) times: TimeArgs,
 
     #[command(flatten)]
-    pub(super) spans: SpanArgs,
+    spans: SpanArgs,
+}
+
+impl WhenArgs {
+    /// These filters with phases and spans. Other times are left out of what is read.
+    ///
+    /// # Errors
+    /// When an option means nothing.
+    pub(super) fn apply(
+        &self,
+        load: &mut LoadOptions,
+        filters: Filters,
+    ) -> Result<Filters, String> {
+        Ok(Filters {
+            phases: self.times.apply(load)?,
+            spans: self.spans.spans()?,
+            ..filters
+        })
+    }
 }
 
 /// Which spans of threads are looked at.
@@ -62,7 +87,7 @@ impl SpanArgs {
     ///
     /// # Errors
     /// When an option means nothing.
-    pub(super) fn spans(&self) -> Result<Option<Spans>, String> {
+    fn spans(&self) -> Result<Option<Spans>, String> {
         let within = self.within.as_ref().map(|text| ("--within", text));
         let between = self.between.as_ref().map(|text| ("--between", text));
         let Some((option, text)) = within.or(between) else {
@@ -100,17 +125,11 @@ impl TimeArgs {
         self.time.as_deref()
     }
 
-    /// As it was given, for headers.
-    pub(super) fn text(&self) -> Option<String> {
-        let time = self.time.as_ref().map(|time| format!("--time {time}"));
-        time.or_else(|| Some(format!("--phase {}", self.phase.as_ref()?)))
-    }
-
     /// Which time is read; the phases, since only who has read a recording knows their times.
     ///
     /// # Errors
     /// When a range or a phase is none.
-    pub(super) fn apply(&self, load: &mut LoadOptions) -> Result<Vec<usize>, String> {
+    fn apply(&self, load: &mut LoadOptions) -> Result<Vec<usize>, String> {
         let time = self.time.as_deref().map(TimeSpec::parse).transpose();
         load.time = time.map_err(|error| error.to_string())?;
         let phases = self.phase.as_deref().map(parse_phases).transpose()?;
@@ -303,11 +322,8 @@ impl MarkedFilterArgs {
             tids: chosen(&self.tasks.tid),
             ..self.samples.apply(load)?
         };
-        let filters = Filters {
-            phases: self.samples.times.apply(load)?,
-            spans: self.samples.spans.spans()?,
-            ..self.stacks.filters(self.names.apply(samples))?
-        };
+        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = self.samples.when.apply(load, filters)?;
         Ok(self.names.with_parent(filters))
     }
 }
@@ -327,7 +343,7 @@ impl TaskFilterArgs {
 impl FilterArgs {
     /// What says which time is looked at.
     pub(super) const fn times(&self) -> &TimeArgs {
-        &self.samples.times
+        &self.samples.when.times
     }
 
     /// The filters; what they ask of CPU and time is left out when the recording is read.
@@ -341,11 +357,8 @@ impl FilterArgs {
             tids,
             ..self.samples.apply(load)?
         };
-        let filters = Filters {
-            phases: self.samples.times.apply(load)?,
-            spans: self.samples.spans.spans()?,
-            ..self.stacks.filters(self.names.apply(samples))?
-        };
+        let filters = self.stacks.filters(self.names.apply(samples))?;
+        let filters = self.samples.when.apply(load, filters)?;
         Ok(self.names.with_parent(filters))
     }
 }

@@ -11,7 +11,7 @@ use super::filters::{FilterArgs, TimeArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, unless_closed, wrong_usage};
+use super::verb::{answered, finish_unless_closed, leave, wrong_usage};
 use super::weight::WeightArgs;
 use crate::ask::{Question, Request};
 use crate::diagnostics::Diagnostics;
@@ -168,8 +168,7 @@ impl PrintArgs {
         answer.warn(diag.warnings());
         let mut out = Output::to(self.output.as_deref(), self.replace.force_output)?;
         let written = answer::write(&answer, self.format, self.budget, &mut out);
-        let written = written.map_err(anyhow::Error::from);
-        unless_closed(written.and_then(|()| out.finish()))?;
+        finish_unless_closed(written, out)?;
         let status = status(&answer);
         leave(answer);
         Ok(status)

@@ -24,7 +24,6 @@ use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::output::text::harmless;
 use crate::profile::{Facet, SampleFilter};
-use crate::questions::filter::Filters;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{Grouping, Latency, ReportOptions, RowsOf};
 use crate::session::listing::Listing;
@@ -539,11 +538,8 @@ impl ReportArgs {
         if load.weight.spec != Spec::Period {
             keeps_periods(&view)?;
         }
-        let filters = Filters {
-            phases: self.filters.samples.times.apply(&mut load)?,
-            spans: self.filters.samples.spans.spans()?,
-            ..self.stacks.filters(SampleFilter::default())?
-        };
+        let filters = self.stacks.filters(SampleFilter::default())?;
+        let filters = self.filters.samples.when.apply(&mut load, filters)?;
         let others = [
             (load.weight.spec != Spec::Period, "--weight"),
             (!filters.is_empty(), "filters such as --focus"),
@@ -682,7 +678,7 @@ impl ReportArgs {
         let levels = filters.parallelism.as_ref();
         view.filters.parallelism = levels.map(|Levels(levels)| levels.clone());
         view.columns.latency = self.latency(view);
-        view.layout.time = filters.samples.times.time().map(str::to_owned);
+        view.layout.time = filters.samples.when.times.time().map(str::to_owned);
     }
 
     /// As perf 7, where something is asked for that its older versions do not have; else as those.

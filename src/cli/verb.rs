@@ -162,12 +162,13 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The outcome of writing, where a status follows from what was found: a gate that fails does so also where nobody reads on.
+/// Ends the output of a verb whose status follows from what was found: a gate that fails does so also where nobody reads on.
 ///
 /// # Errors
 /// When it could not be written, but for a pipe that was closed.
-pub(super) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
-    match written {
+pub(super) fn finish_unless_closed(written: io::Result<()>, out: Output) -> anyhow::Result<()> {
+    let finished = written.map_err(anyhow::Error::from);
+    match finished.and_then(|()| out.finish()) {
         Err(error) if !is_closed_pipe(&error) => Err(error),
         _ => Ok(()),
     }

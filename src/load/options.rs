@@ -26,14 +26,14 @@ pub struct LoadOptions {
     pub filter: Filter,
     /// Ranges of time to keep besides, as shares of the recording perhaps.
     pub time: Option<TimeSpec>,
-    /// Name of the event that evidence is about; without one, the main one ([`crate::profile::Profile::main_event`]).
-    pub event: Option<String>,
     /// What headers say of that time.
     pub time_said: Option<String>,
     /// Events between which samples are kept.
     pub switch: SwitchNames,
     /// Times of threads between two events to keep, if not all.
     pub spans: Option<Spans>,
+    /// Name of the event that evidence is about; without one, the main one ([`crate::profile::Profile::main_event`]).
+    pub event: Option<String>,
     /// What is computed.
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
@@ -75,10 +75,10 @@ impl LoadOptions {
             search: SearchPaths::default(),
             filter: Filter::default(),
             time: None,
-            event: None,
             time_said: None,
             switch: SwitchNames::default(),
             spans: None,
+            event: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
             reading: collect::Options::default(),

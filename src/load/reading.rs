@@ -542,7 +542,7 @@ impl<'a> Reading<'_, 'a> {
             wasm: &wasm,
             maps: &maps,
         };
-        let known = quality_of_events(&collected, &session.jit);
+        let known = quality_of_events(recording, &collected, &session.jit);
         let branches = std::mem::take(&mut collected.branches);
         let accesses = collected.accesses;
         let material = match &look {

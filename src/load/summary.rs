@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{Idx as _, IndexVec};
+use crate::ids::{IndexVec, index_vec};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
@@ -74,28 +74,20 @@ fn is_whole(event: &Event, session: &Session<'_>) -> bool {
 
 /// How well the samples of each event are known. What names have is added with the profile.
 pub(super) fn quality_of_events(
+    recording: &Recording<'_>,
     collected: &Collected,
     jit: &JitIndex<'_>,
 ) -> IndexVec<EventId, EventQuality> {
-    let mut all: IndexVec<EventId, EventQuality> = IndexVec::new();
-    let mut of = |event: EventId, tell: &mut dyn FnMut(&mut EventQuality)| {
-        while all.len() <= event.index() {
-            all.push(EventQuality::default());
-        }
-        tell(&mut all[event]);
-    };
+    let mut all = index_vec![EventQuality::default(); recording.events.len()];
     for row in &collected.rows {
         let end = collected.stacks.tag(row.key.stack);
-        of(row.key.event, &mut |quality| {
-            quality.periods[end] = quality.periods[end].saturating_add(row.period);
-            quality.ends[end] = quality.ends[end].saturating_add(row.samples);
-        });
+        let quality = &mut all[row.key.event];
+        quality.periods[end] = quality.periods[end].saturating_add(row.period);
+        quality.ends[end] = quality.ends[end].saturating_add(row.samples);
     }
     collected.doubtful(jit, |row, is_own| {
         if is_own {
-            of(row.key.event, &mut |quality| {
-                quality.doubtful_samples += row.samples
-            });
+            all[row.key.event].doubtful_samples += row.samples;
         }
     });
     all

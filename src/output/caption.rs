@@ -161,19 +161,12 @@ fn counted(event: &EventSummary) -> String {
 
 /// What phases and filters did, if there were any: ` (--focus main: 15 of 177 samples (8.5%))`.
 fn filtered(event: &EventSummary) -> String {
-    let notes = event.notes.iter();
-    let told = |note: &'_ String| {
-        let filter = note.strip_prefix("Filter: ");
-        filter
-            .or_else(|| {
-                ["Phase ", "Spans: "]
-                    .iter()
-                    .any(|front| note.starts_with(front))
-                    .then_some(note)
-            })
-            .map(str::to_owned)
-    };
-    let told: Vec<String> = notes.filter_map(told).collect();
+    let told = event.notes.iter().filter_map(|note| {
+        let is_chosen = note.starts_with("Phase ") || note.starts_with("Spans: ");
+        note.strip_prefix("Filter: ")
+            .or_else(|| is_chosen.then_some(note.as_str()))
+    });
+    let told: Vec<&str> = told.collect();
     if told.is_empty() {
         return String::new();
     }

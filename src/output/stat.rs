@@ -183,8 +183,7 @@ impl<'t> Page<'t> {
         let is_part = self.totals.events[index].ring != Ring::All;
         if is_clock(&self.totals.events[index].name) {
             // A processor that runs the kernel is used, too.
-            let elapsed = self.elapsed.filter(|_| !is_part);
-            let elapsed = elapsed.filter(|elapsed| *elapsed > 0)?;
+            let elapsed = self.elapsed.filter(|elapsed| *elapsed > 0 && !is_part)?;
             let used = count.value - self.totals.events[index].idle;
             let cpus = used / elapsed as f64;
             return Some(format!("{cpus:>8.3} CPUs utilized"));

@@ -105,7 +105,9 @@ impl Filter {
         self.times.is_empty() || self.times.iter().any(|&(from, to)| from <= t && t <= to)
     }
 
-    fn keeps_cpu(&self, cpu: Option<u32>) -> bool {
+    /// Whether samples of this CPU are kept.
+    #[must_use]
+    pub fn keeps_cpu(&self, cpu: Option<u32>) -> bool {
         self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu))
     }
 }

@@ -1,7 +1,7 @@
 //! The program as scripts see it: exit statuses, pipes, streams, terminals, foreign names.
 
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
 use crate::support::{Random, SAMPLES, folded, pjit, run, sample, stdout_of};
@@ -82,19 +82,23 @@ fn absurd_numbers_do_no_harm() {
     }
 }
 
+/// What comes of a command on a sample whose output is closed before anything was read.
+fn unread(words: &[&str]) -> Output {
+    let mut child = pjit()
+        .args(words)
+        .arg(sample("native", "perf.data"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary can be run");
+    drop(child.stdout.take());
+    child.wait_with_output().expect("it ends")
+}
+
 #[test]
 fn a_closed_pipe_ends_it_quietly() {
     for view in ["report", "fold"] {
-        let mut child = pjit()
-            .arg(view)
-            .arg(sample("native", "perf.data"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary can be run");
-        // Closed before anything was read.
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
+        let output = unread(&[view]);
         assert_eq!(
             output.status.code(),
             Some(0),
@@ -115,15 +119,7 @@ fn a_closed_pipe_is_no_verdict() {
         ["gate", "--max-share", "main=0.01%", "--to"].as_slice(),
         &["check", "--min-samples", "1000000"],
     ] {
-        let mut child = pjit()
-            .args(words)
-            .arg(sample("native", "perf.data"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary can be run");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
+        let output = unread(words);
         assert_eq!(output.status.code(), Some(3), "{words:?}");
     }
 }

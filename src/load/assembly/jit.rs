@@ -167,7 +167,7 @@ pub(super) fn finish<'c>(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.arch.instruction_bytes() == Some(4),
+        has_words: decoded.arch.has_words(),
         rows: all,
         texts,
     }

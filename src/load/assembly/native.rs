@@ -206,7 +206,7 @@ pub(super) fn finish(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.arch.instruction_bytes() == Some(4),
+        has_words: decoded.arch.has_words(),
         rows,
         texts,
     }

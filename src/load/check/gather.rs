@@ -135,7 +135,7 @@ fn doubtful(stages: &Stages<'_, '_>) -> (u64, u64) {
     stages
         .collected
         .doubtful(&stages.session.jit, |row, is_own| {
-            if stages.judged.is_none_or(|event| event == row.key.event) {
+            if stages.judges(row) {
                 *(if is_own { &mut own } else { &mut called }) += row.samples;
             }
         });

@@ -41,8 +41,12 @@ impl Stages<'_, '_> {
     /// Rows of the event that is judged. Those of others say nothing of what is shown: all samples of a tracepoint lie in one
     /// named function.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        let rows = self.collected.rows.iter();
-        rows.filter(|row| self.judged.is_none_or(|event| event == row.key.event))
+        self.collected.rows.iter().filter(|row| self.judges(row))
+    }
+
+    /// Whether a row is of the event that is judged.
+    pub fn judges(&self, row: &Row) -> bool {
+        self.judged.is_none_or(|event| event == row.key.event)
     }
 
     /// The same without those of the idle task, whose code nearly always has a name: nobody looks at it.

@@ -63,10 +63,8 @@ pub(super) fn weigh(
     let mut paired: Vec<SampleRef> = Vec::new();
     let pairing = follow(source, samples, &roles, filter, |pair| {
         let begun = &samples.all[pair.begin];
-        let cpus = &filter.cpus;
-        let cpu = u32::try_from(begun.cpu).ok();
         let is_in_time = pair.time > 0 || filter.times.is_empty();
-        if is_in_time && (cpus.is_empty() || cpu.is_some_and(|cpu| cpus.contains(&cpu))) {
+        if is_in_time && filter.keeps_cpu(u32::try_from(begun.cpu).ok()) {
             paired.push(SampleRef {
                 period: pair.own,
                 event: EventId(0),
