@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::problem::require;
-use super::runs::{Reading, Sides, ToTime, require_comparable, require_one_rule};
+use super::runs::{Reading, Sides, ToTime, failed_runs, require_comparable, require_one_rule};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -55,6 +55,9 @@ impl Question for Comparing {
         let by = view.method.by;
         let comparison = compare(&sides.base, &sides.new, view.method);
         doubt(&sides, &comparison, diag);
+        failed_runs(&sides)
+            .into_iter()
+            .for_each(|line| diag.warn(line));
         let hint = match by {
             By::Credited => "; --by self compares all functions, --own says what is mine",
             By::Own | By::Package | By::Activity => "",

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::comparison::{Comparing, doubt};
-use super::runs::Sides;
+use super::runs::{Sides, failed_runs};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
@@ -59,6 +59,8 @@ impl Question for Gating {
         let has_base = !sides.base.is_empty();
         let comparison = has_base.then(|| compare(&sides.base, &sides.new, view.of.method));
         let mut lines = fitness(&sides);
+        let failed = failed_runs(&sides).into_iter();
+        lines.extend(failed.map(|text| line("status", Grade::Warn, text)));
         lines.extend(comparison.as_ref().and_then(program_line));
         let judged = judge(
             &view.rules,
@@ -87,16 +89,21 @@ impl Question for Gating {
     }
 }
 
-/// A line for each recording that is not fit, or one for all.
-fn fitness(sides: &Sides) -> Vec<Line> {
-    let all = || sides.base.iter().chain(&sides.new);
-    let line = |grade, text| Line {
+/// A line without a number.
+fn line(rule: &str, grade: Grade, text: String) -> Line {
+    Line {
         grade,
-        rule: "check".to_owned(),
+        rule: rule.to_owned(),
         text,
         value: None,
         limit: None,
-    };
+    }
+}
+
+/// A line for each recording that is not fit, or one for all.
+fn fitness(sides: &Sides) -> Vec<Line> {
+    let all = || sides.base.iter().chain(&sides.new);
+    let line = |grade, text| line("check", grade, text);
     let unfit = all().filter(|run| !run.facts.is_fit);
     let lines: Vec<Line> = unfit
         .map(|run| {
@@ -123,24 +130,14 @@ fn fitness(sides: &Sides) -> Vec<Line> {
 
 /// That a recording is held against itself.
 fn shared_line(path: &Path) -> Line {
-    Line {
-        grade: Grade::Undecided,
-        rule: "recordings".to_owned(),
-        text: format!("{} is on both sides", path.display()),
-        value: None,
-        limit: None,
-    }
+    let text = format!("{} is on both sides", path.display());
+    line("recordings", Grade::Undecided, text)
 }
 
 /// That both sides have one program, by two names.
 fn program_line(comparison: &Comparison) -> Option<Line> {
-    Some(Line {
-        grade: Grade::Note,
-        rule: "programs".to_owned(),
-        text: comparison.program.as_ref()?.text(),
-        value: None,
-        limit: None,
-    })
+    let text = comparison.program.as_ref()?.text();
+    Some(line("programs", Grade::Note, text))
 }
 
 impl Gated {

@@ -326,6 +326,21 @@ pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<()
     Ok(())
 }
 
+/// Which runs did not end well: what ends half-way takes less time than what does its work.
+pub(super) fn failed_runs(sides: &Sides) -> Vec<String> {
+    let told = |(side, runs): (&str, &[Run])| {
+        let failed = runs.iter().filter_map(|run| run.facts.status);
+        let failed: Vec<u8> = failed.filter(|status| *status != 0).collect();
+        let last = failed.last()?;
+        let (count, all) = (failed.len(), runs.len());
+        Some(format!(
+            "{count} of {all} runs of {side} failed (status {last})"
+        ))
+    };
+    let sides = [("base", &sides.base[..]), ("new", &sides.new[..])];
+    sides.into_iter().filter_map(told).collect()
+}
+
 /// Requires that own code is the same in all runs: where one has a sample of it and another has not, packages of a runtime are
 /// taken for own in one of them, and what is credited to functions is not the same thing.
 ///

@@ -24,6 +24,7 @@ mod source;
 mod spill;
 mod spool;
 mod store;
+mod story;
 mod window;
 pub use gate::{Door, Identity, Judged, Kept};
 pub use ledger::{Ledger, Origin, Role, Use};
@@ -39,6 +40,7 @@ pub use recordings::{
 pub use source::{FoundBy, SourceClaim};
 pub use spill::Spill;
 pub use store::Store;
+pub use story::Story;
 pub use window::Window;
 
 /// Why a file could not be read.

@@ -9,7 +9,7 @@ use crate::collect::Collected;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::{self, DsoTable, KernelIdentity, Span};
 use crate::find::SearchPaths;
-use crate::input::{BUNDLE_ROOT, Refusal, Store, is_link, this_machine};
+use crate::input::{BUNDLE_ROOT, Refusal, Store, Story, is_link, this_machine};
 use crate::needs::Needs;
 use crate::perfdata::{OpenError, Recording};
 use crate::session::Session;
@@ -70,18 +70,19 @@ pub(super) fn companions<'a>(
     diag: &'a Diagnostics,
 ) -> (DsoTable<'a>, JitBuilder<'a>) {
     let folder = options.source.folder();
+    let story = story(recording, store, options);
     let search = options.search.beside(&folder);
     let beside = folder.join(BUNDLE_ROOT);
     if search.symfs.is_none() && is_link(&beside) {
         diag.warn_of_file(&OUTSIDE_ROOT, beside.display().to_string());
     }
-    let jit_search = search.of_jit(made_at(recording).map(|span| span.end));
+    let jit_search = search.of_jit(made_at(recording, story.as_ref()).map(|span| span.end));
     let mut dsos = DsoTable::new(store, search, diag);
     // A recording that does not tell is taken for one of this machine.
     if let Some(arch) = recording.features.arch.as_deref() {
         dsos.set_arch(Arch::from_uname(arch));
     }
-    if let Some(when) = made_here(recording) {
+    if let Some(when) = made_here(recording, story.as_ref()) {
         let told = recording.features.sample_time;
         let first = told.filter(|(first, _)| *first > 0);
         dsos.set_made_here(when, first.map(|(first, _)| Timestamp(first)));
@@ -94,19 +95,30 @@ pub(super) fn companions<'a>(
 }
 
 /// When a recording was made, if that was on this machine with this kernel.
-fn made_here(recording: &Recording<'_>) -> Option<Span> {
+fn made_here(recording: &Recording<'_>, story: Option<&Story>) -> Option<Span> {
     let features = &recording.features;
     let own = (features.hostname.clone()?, features.os_release.clone()?);
-    made_at(recording).filter(|_| this_machine() == Some(own))
+    made_at(recording, story).filter(|_| this_machine() == Some(own))
+}
+
+/// What `pjit record` says of a recording.
+pub(super) fn story(
+    recording: &Recording<'_>,
+    store: &Store,
+    options: &LoadOptions,
+) -> Option<Story> {
+    let began = recording.features.clock_data?.wall_ns;
+    Story::of(&options.source.folder(), store).filter(|story| story.is_of(began))
 }
 
 /// When a recording was made, by the clock of files. A copy of a recording is younger than the recording, so its clock counts
-/// where it tells the time.
-fn made_at(recording: &Recording<'_>) -> Option<Span> {
+/// where it tells the time, and what `pjit record` says.
+fn made_at(recording: &Recording<'_>, story: Option<&Story>) -> Option<Span> {
     /// perf writes the end of the file some time after the last sample.
     const WRITING: u64 = 1_000_000_000;
     let features = &recording.features;
     let written = features.captured?;
+    let written = story.map_or(written, |story| written.min(story.ended));
     // Recordings of probes alone have zeros there.
     let told = features.sample_time;
     let Some((first, last)) = told.filter(|(first, last)| 0 < *first && first <= last) else {

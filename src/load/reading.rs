@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use super::LoadError;
 use super::clock::StageClock;
-use super::companions::{companions, refuse_unfit, source_maps, tell_refused, wasm_code};
+use super::companions::{companions, refuse_unfit, source_maps, story, tell_refused, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, quality_of_events, summarise};
@@ -578,6 +578,7 @@ impl<'a> Reading<'_, 'a> {
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), known, options);
+        profile.recording.status = story(recording, store, options).and_then(|story| story.status);
         profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
@@ -592,6 +593,8 @@ impl<'a> Reading<'_, 'a> {
             samples,
             judged: judged(&profile, options.event.as_deref()),
             collected: &collected,
+            status: profile.recording.status,
+            trim: weigh::infer(recording).and_then(|(spec, _)| spec.trim()),
             met: &met,
             mended: &mended,
             answers,

@@ -1,6 +1,8 @@
 //! Totals, header facts and the quality of the data: what is told of a recording besides its rows.
 
-use rustc_hash::FxHashSet;
+use std::hash::BuildHasher as _;
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::options::LoadOptions;
 use crate::collect::Collected;
@@ -12,6 +14,7 @@ use crate::profile::{
     EventId, EventQuality, EventSummary, Holds, Part, Profile, Quality, RecordingSummary, Sampling,
     StackEnd, ThreadId,
 };
+use crate::run_state::RunState;
 use crate::session::jit::JitIndex;
 use crate::session::{Samples, Session};
 
@@ -173,8 +176,21 @@ pub(super) fn summarise(
         holds_totals: session.stats.holds_counts(),
         trace: session.stats.trace,
         has_branches: recording.has_branches(),
+        series: series(recording),
+        status: None,
         digest: None,
     };
+}
+
+/// What slices of one recording have in common and nothing else has.
+fn series(recording: &Recording<'_>) -> Option<u64> {
+    let ids = || recording.events.iter().map(|event| &event.ids);
+    if ids().all(Vec::is_empty) {
+        return None;
+    }
+    let features = &recording.features;
+    let whose = (&features.hostname, &features.cmdline);
+    Some(FxBuildHasher.hash_one((whose, ids().collect::<Vec<_>>())))
 }
 
 /// Processors that the idle task was met on.
@@ -192,14 +208,19 @@ fn idle_cpus(session: &Session<'_>, samples: &Samples) -> usize {
     cpus.len()
 }
 
-/// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
+/// From the first sample to the last, or to the end of the last wait: samples of waits are where these begin. What
+/// `perf record --off-cpu` adds up until the end has numbers in place of times.
 fn time_range(samples: &Samples) -> Option<(u64, u64)> {
-    let times = samples.all.iter().map(|sample| sample.time);
-    let mut times = times.filter(|time| time.is_time());
-    let first = times.next()?;
-    let last = times.next_back().unwrap_or(first);
+    let mut timed = samples.all.iter().filter(|sample| sample.time.is_time());
+    let first = timed.next()?;
+    let last = timed.next_back().unwrap_or(first).time.0;
+    let has_waits = first.state != RunState::Unknown;
+    let waits = samples.all.iter().filter(|_| has_waits);
+    let waits = waits.filter(|sample| sample.time.is_time() && sample.state.frame().is_some());
+    let ends = waits.map(|sample| sample.time.0.saturating_add(sample.period));
+    let last = ends.fold(last, u64::max);
     // Where no times were recorded all are 0.
-    (last.0 > 0).then_some((first.0, last.0))
+    (last > 0).then_some((first.time.0, last))
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

@@ -793,6 +793,11 @@ pub struct RecordingSummary {
     pub trace: Option<Trace>,
     /// Whether samples have branch stacks that are no call stacks.
     pub has_branches: bool,
+    /// By what slices of one recording (`perf record --switch-output`) are known: its host, its command and the kernel's ids of
+    /// its counters, which no other recording of that boot has. Nothing without ids.
+    pub series: Option<u64>,
+    /// How the recorded command ended, where `pjit record` tells.
+    pub status: Option<u8>,
     /// By what its records are known again, if the view asked for it.
     pub digest: Option<[u8; 32]>,
 }

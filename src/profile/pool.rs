@@ -45,6 +45,8 @@ pub struct Pool {
     facets: FacetsPool,
     entries: FxHashMap<EntryKey, EntryId>,
     threads: FxHashMap<ThreadKey, ThreadId>,
+    /// Slices of recordings: which recording each began with, and when its slices were.
+    series: FxHashMap<u64, Vec<Slices>>,
     /// Kinds of processors that events were counted on.
     arches: IndexVec<EventId, String>,
     /// Weighted sum of the shares of wrong stacks.
@@ -85,6 +87,15 @@ type EntryKey = (
     super::FacetsId,
     u64,
 );
+
+/// Slices of one recording, in time one after the other.
+#[derive(Debug)]
+struct Slices {
+    /// The number of the first one.
+    number: u32,
+    /// From the first sample to the last of each.
+    times: Vec<(u64, u64)>,
+}
 
 /// What threads that stand for others are told by: name, program, whether it is the first of its process, whether it idles.
 type ThreadKey = (CommId, Option<ObjectId>, bool, bool);
@@ -387,7 +398,7 @@ impl Pool {
 
     /// Threads that entries have: each its own where somebody asks for threads.
     fn add_threads(&mut self, profile: &Profile, moved: &Moved) -> IndexVec<ThreadId, ThreadId> {
-        let number = u32::try_from(self.all.recording.parts.len()).unwrap_or(u32::MAX);
+        let number = self.number(profile);
         let is_apart = self.needs.contains(Needs::THREADS);
         let mut has_samples = IndexVec::from_vec(vec![false; profile.threads.len()]);
         let entries = profile.entries.iter().map(|entry| entry.thread);
@@ -421,6 +432,28 @@ impl Pool {
             threads.push(at);
         }
         threads
+    }
+
+    /// The number of a recording whose processes are told by their ids: slices of one have one.
+    fn number(&mut self, profile: &Profile) -> u32 {
+        let new = u32::try_from(self.all.recording.parts.len()).unwrap_or(u32::MAX);
+        let recording = &profile.recording;
+        let (Some(series), Some(time)) = (recording.series, recording.time_range) else {
+            return new;
+        };
+        let all = self.series.entry(series).or_default();
+        // Two boots of one machine may count alike: their times are no slices of one then.
+        let is_apart = |other: &(u64, u64)| time.1 <= other.0 || other.1 <= time.0;
+        let mut fitting = all.iter_mut();
+        if let Some(slices) = fitting.find(|slices| slices.times.iter().all(is_apart)) {
+            slices.times.push(time);
+            return slices.number;
+        }
+        all.push(Slices {
+            number: new,
+            times: vec![time],
+        });
+        new
     }
 
     fn add_stacks(&mut self, profile: &Profile, moved: &Moved) -> IndexVec<StackId, StackId> {
@@ -538,6 +571,7 @@ impl Pool {
         if sum.command != recording.command {
             sum.command.clear();
         }
+        sum.status = sum.status.max(recording.status);
         sum.switches += recording.switches;
         sum.tells_switches |= recording.tells_switches;
         sum.holds_totals |= recording.holds_totals;
@@ -631,6 +665,30 @@ fn add_event(sum: &mut EventSummary, more: &EventSummary) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_of_one_recording_have_one_number() {
+        let mut pool = Pool::default();
+        let mut number = |series, time_range| {
+            let mut profile = Profile::default();
+            profile.recording.series = series;
+            profile.recording.time_range = time_range;
+            let number = pool.number(&profile);
+            pool.all
+                .recording
+                .parts
+                .push(crate::profile::Part::default());
+            number
+        };
+        assert_eq!(number(Some(7), Some((20, 30))), 0);
+        assert_eq!(number(Some(7), Some((0, 20))), 0);
+        // Another command, another boot, and what cannot be told.
+        assert_eq!(number(Some(8), Some((30, 40))), 2);
+        assert_eq!(number(Some(7), Some((25, 28))), 3);
+        assert_eq!(number(None, Some((30, 40))), 4);
+        assert_eq!(number(Some(7), Some((28, 29))), 3);
+        assert_eq!(number(Some(7), Some((40, 50))), 0);
+    }
 
     #[test]
     fn clocks_are_one_however_often_and_precisely_they_tick() {

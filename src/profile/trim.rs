@@ -7,23 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::{FrameId, Profile, StackId};
 use crate::ids::IndexVec;
-use crate::weigh::{Trim, is_allocator};
-
-/// The scheduler's way from a wait to the tracepoint.
-const SCHEDULER: [&str; 6] = [
-    "__schedule",
-    "schedule",
-    "preempt_schedule",
-    "preempt_schedule_common",
-    "preempt_schedule_irq",
-    "schedule_preempt_disabled",
-];
+use crate::weigh::Trim;
 
 /// Shortens all stacks.
 pub(super) fn trim(profile: &mut Profile, trim: Trim) {
     let frames = profile.frames.indices();
     let is_left_out: IndexVec<FrameId, bool> = frames
-        .map(|frame| is_left_out(profile.frame_name(frame), trim))
+        .map(|frame| trim.leaves_out(profile.frame_name(frame)))
         .collect();
     let is_label: IndexVec<FrameId, bool> = (profile.frames.iter())
         .map(|frame| {
@@ -58,12 +48,5 @@ pub(super) fn trim(profile: &mut Profile, trim: Trim) {
             *of_row = new;
             *leaf = profile.stacks.get(new)[0];
         }
-    }
-}
-
-fn is_left_out(name: &str, trim: Trim) -> bool {
-    match trim {
-        Trim::Scheduler => SCHEDULER.contains(&name),
-        Trim::Allocators => is_allocator(name),
     }
 }

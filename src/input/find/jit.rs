@@ -375,10 +375,10 @@ fn map_number(name: &[u8]) -> Option<u32> {
 /// What `pjit record` writes of each recording: the command, and what runtimes were told.
 pub(crate) const STORY: &str = "record.json";
 
-/// The story of the recording that a map lies beside.
+/// Where it is in a folder.
 #[must_use]
-pub(crate) fn story_beside(map: &Path) -> Option<Door> {
-    Some(Door::beneath(map.parent()?, STORY))
+pub(crate) fn story_in(folder: &Path) -> Door {
+    Door::beneath(folder, STORY)
 }
 
 #[cfg(test)]

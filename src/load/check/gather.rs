@@ -18,7 +18,7 @@ use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Label, Samples, Session, Target};
-use crate::symbolize::{Site, Symbol, lacks_split_files};
+use crate::symbolize::lacks_split_files;
 
 use super::stages::Stages;
 use super::{
@@ -40,6 +40,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
     Evidence {
         path,
         whole: whole(recording, session),
+        status: stages.status,
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
             lost: session.stats.lost(),
@@ -345,7 +346,7 @@ fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
     for row in stages.busy_rows() {
-        let pc = &stages.collected.pcs[row.key.leaf];
+        let pc = stages.shown(row);
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
         }
@@ -436,13 +437,7 @@ fn is_memory(name: &[u8]) -> bool {
 
 /// Whether an address of a file has a name.
 pub(crate) fn is_named(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
-    symbol(stages, dso, address).is_some()
-}
-
-fn symbol<'s>(stages: &Stages<'s, '_>, dso: DsoId, address: u64) -> Option<&'s Symbol> {
-    let answer = stages.answers.get(Site::Dso(dso), address)?;
-    let index = answer.symbol?;
-    stages.answers.resolution.symbols.get(index)
+    stages.symbol(dso, address).is_some()
 }
 
 /// Samples whose recorded chain gets to where programs and threads begin.
@@ -529,7 +524,7 @@ fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
     for row in stages.busy_rows() {
         let is_end = stages.collected.stacks.tag(row.key.stack) == StackEnd::UnknownCode;
-        let pc = &stages.collected.pcs[row.key.leaf];
+        let pc = stages.shown(row);
         let is_leaf = || reason(stages, row.key.thread, pc) == Some(Reason::JitWithoutDump);
         if is_end || is_leaf() {
             let process = stages.session.threads[row.key.thread].process;
@@ -566,7 +561,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
     match pc.target {
         Target::Nowhere | Target::Label(_) => false,
         Target::Jit(code, _) => stages.session.jit.code(code).habit() == Habit::ErlangBase,
-        Target::Dso(dso) => symbol(stages, dso, pc.address).is_some_and(|symbol| {
+        Target::Dso(dso) => stages.symbol(dso, pc.address).is_some_and(|symbol| {
             let name = symbol.name.split('@').next().unwrap_or_default();
             NAMES.contains(&name.trim_end_matches(".abi0")) || name.contains("wasmtime_fiber_start")
         }),
@@ -684,7 +679,7 @@ fn copied(stages: &Stages<'_, '_>) -> Vec<Culprit> {
         return Vec::new();
     }
     for row in stages.busy_rows() {
-        let pc = &stages.collected.pcs[row.key.leaf];
+        let pc = stages.shown(row);
         let mapping = || session.final_mapping(row.key.thread, pc.at);
         let is_copied = || mapping().is_some_and(|mapping| mapping.copied);
         if matches!(pc.target, Target::Dso(_)) && is_copied() {

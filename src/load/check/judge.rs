@@ -182,6 +182,12 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         let fix = "pjit record, which notes them as files are mapped, also in containers; or perf record --buildid-mmap, which does so too";
         out.push(finding(Level::Note, "recording.build-ids", text).fixed_by([fix]));
     }
+    if let Some(status @ 1..) = evidence.status {
+        let text = format!(
+            "the recorded command ended with status {status}: perhaps before its work was done"
+        );
+        out.push(finding(Level::Note, "recording.status", text));
+    }
 }
 
 fn samples(

@@ -45,6 +45,8 @@ pub struct Evidence {
     pub path: String,
     /// Whether it is whole.
     pub whole: Whole,
+    /// How the recorded command ended, where `pjit record` tells.
+    pub status: Option<u8>,
     /// What the kernel could not write.
     pub loss: Loss,
     /// The samples that shares are told of.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::dumps::Dump;
 use super::found::{FoundFile, open_file};
 use crate::find::{JitPlaces, JitSearch};
-use crate::input::{Door, Identity, InputError, Role, Store};
+use crate::input::{Door, Identity, InputError, Role, Store, Story};
 
 /// Opens files by name, each once.
 pub(super) struct Finder<'a> {
@@ -54,6 +54,11 @@ impl<'a> Finder<'a> {
         let file = open_file(self.store, door, |identity| opened.get(&identity).copied())?;
         self.opened.insert(file.identity, file.bytes);
         Ok(file)
+    }
+
+    /// What `pjit record` says of the recording that a map lies beside.
+    pub(super) fn story_beside(&self, map: &Path) -> Option<Story> {
+        Story::of(map.parent()?, self.store)
     }
 
     /// Notes that a file is what the recording expects at `place`.

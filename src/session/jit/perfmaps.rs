@@ -17,7 +17,6 @@ use super::{
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, Place, perf_map_name, perf_map_path};
-use crate::input::find::story_beside;
 use crate::input::{Door, InputError};
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 use crate::runtimes::Producer;
@@ -104,33 +103,12 @@ impl<'a> Maps<'_, 'a> {
         if fits(&map, program) {
             self.finder.note_used(&perf_map_path(pid), path);
         }
-        let keeps_frames = self.keeps_frames(path);
+        let story = self.finder.story_beside(path);
+        let keeps_frames = story.is_some_and(|story| story.keeps_frames);
         add_perf_map(index, program, path, map, keeps_frames);
         let path = path.display();
         self.diag
             .note(format!("{path}: {entries} entries used for process {pid}"));
-    }
-
-    /// Whether `pjit record` told runtimes to keep frame pointers, as the story of the recording beside a map says. Java's own
-    /// options come behind those of the environment: one that says the opposite wins.
-    fn keeps_frames(&mut self, map: &Path) -> bool {
-        /// A command and some variables.
-        const MAX_STORY: usize = 1 << 20;
-        let door = story_beside(map);
-        let Some(file) = door.and_then(|door| self.finder.open(&door).ok()) else {
-            return false;
-        };
-        if file.bytes.len() > MAX_STORY {
-            return false;
-        }
-        let Ok(story) = serde_json::from_slice::<serde_json::Value>(file.bytes) else {
-            return false;
-        };
-        let options = story["environment"]["JAVA_TOOL_OPTIONS"].as_str();
-        let is_told = options.is_some_and(|options| options.contains("-XX:+PreserveFramePointer"));
-        let words = story["command"].as_array().into_iter().flatten();
-        let mut words = words.filter_map(serde_json::Value::as_str);
-        is_told && !words.any(|word| word.contains("-XX:-PreserveFramePointer"))
     }
 
     /// Gives maps under ids that the recording does not know, those of pid namespaces, to the processes without one: each to

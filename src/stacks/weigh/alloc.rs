@@ -13,7 +13,7 @@ use super::made::Labels;
 use super::read::Source;
 use super::spec::Heap;
 use super::timeline::{Step, Story};
-use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
+use super::{Derived, Options, Pairs, WeighError, Weighed};
 use crate::ids::{Idx, IndexSlice, IndexVec, ThreadId, index_vec};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
@@ -63,7 +63,7 @@ pub(super) fn weigh(
     Ok(Weighed {
         event: Some(event),
         quality: vec![quality],
-        trim: options.trims.then_some(Trim::Allocators),
+        ..Weighed::default()
     })
 }
 

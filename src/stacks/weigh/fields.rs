@@ -117,7 +117,7 @@ pub(super) fn expressions(
             has_callchains,
         }),
         quality,
-        trim: None,
+        ..Weighed::default()
     })
 }
 

@@ -121,6 +121,27 @@ pub enum Trim {
     Allocators,
 }
 
+/// The scheduler's way from a wait to the tracepoint.
+const SCHEDULER: [&str; 6] = [
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "preempt_schedule_common",
+    "preempt_schedule_irq",
+    "schedule_preempt_disabled",
+];
+
+impl Trim {
+    /// Whether a frame of this name is left out in front of a stack.
+    #[must_use]
+    pub fn leaves_out(self, name: &str) -> bool {
+        match self {
+            Self::Scheduler => SCHEDULER.contains(&name),
+            Self::Allocators => is_allocator(name),
+        }
+    }
+}
+
 /// What samples weigh where nothing was asked for: bytes if all events are probes and some are of allocators, time if all are
 /// tracepoints and some are switches. As they were recorded, calls of `malloc` say that `malloc` is all there is.
 #[must_use]
@@ -159,7 +180,7 @@ pub fn weigh(
     filter: &Filter,
 ) -> Result<(Samples, Weighed), WeighError> {
     let samples = &mut recorded;
-    let weighed = match &options.spec {
+    let mut weighed = match &options.spec {
         Spec::Period => Ok(Weighed::default()),
         Spec::Samples => {
             count(samples);
@@ -173,6 +194,7 @@ pub fn weigh(
         Spec::Wall => time::wall(source, samples, options, filter),
         Spec::Heap(heap) => alloc::weigh(source, samples, *heap, options, filter),
     }?;
+    weighed.trim = options.spec.trim().filter(|_| options.trims);
     if weighed.event.is_some() {
         let mut weights = recorded.all.iter().map(|sample| sample.period);
         if weights.try_fold(0_u64, u64::checked_add).is_none() {

@@ -98,7 +98,7 @@ pub(super) fn weigh(
             has_callchains: have_chains(recording, &starts),
         }),
         quality: vec![quality],
-        trim: None,
+        ..Weighed::default()
     })
 }
 

@@ -1,5 +1,6 @@
 //! What `--weight` was told: the name of a preset, a pair of events, or expressions.
 
+use super::Trim;
 use super::expr::Expr;
 use crate::span_spec::Pair;
 
@@ -83,6 +84,16 @@ impl Spec {
         ("faults", Self::Faults),
         ("duration", Self::Duration(None)),
     ];
+
+    /// Which frames views leave out in front of stacks that are weighed so.
+    #[must_use]
+    pub const fn trim(&self) -> Option<Trim> {
+        match self {
+            Self::Heap(_) => Some(Trim::Allocators),
+            Self::Waits(_) | Self::Wall => Some(Trim::Scheduler),
+            _ => None,
+        }
+    }
 
     /// Understands a text.
     ///

@@ -15,7 +15,7 @@ use super::read::Source;
 use super::spec::Waits;
 use super::timeline::{Story, tids};
 use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
-use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
+use super::{Derived, Options, Pairs, WeighError, Weighed};
 use crate::diagnostics::Diagnostics;
 use crate::ids::{Idx, IndexSlice};
 use crate::perfdata::{Event, EventId, Recording};
@@ -76,7 +76,7 @@ pub(super) fn waits(
             has_callchains: have_chains(recording, &is_switch),
         }),
         quality: vec![quality],
-        trim: options.trims.then_some(Trim::Scheduler),
+        ..Weighed::default()
     })
 }
 
@@ -174,7 +174,7 @@ pub(super) fn wall(
             has_callchains: have_chains(recording, &chained),
         }),
         quality: vec![quality],
-        trim: options.trims.then_some(Trim::Scheduler),
+        ..Weighed::default()
     })
 }
 

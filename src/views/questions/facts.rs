@@ -89,6 +89,8 @@ pub struct Facts {
     pub predictions: Predictions,
     /// Samples that the kernel could not write.
     pub lost: u64,
+    /// How the recorded command ended, where `pjit record` tells.
+    pub status: Option<u8>,
     /// What `check` says against it.
     pub findings: Vec<Trouble>,
     /// Whether it is fit for conclusions.
@@ -180,6 +182,7 @@ impl Facts {
             stacks: stacks(&profile.quality.figures(Some(tally.event)).stack_ends)
                 .map(str::to_owned),
             lost: profile.recording.lost,
+            status: profile.recording.status,
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
             command: header(profile, "cmdline"),

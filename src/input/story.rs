@@ -1,0 +1,106 @@
+//! What `pjit record` wrote beside a recording: how its command ended, when, and what runtimes were told.
+//!
+//! In: `record.json` of a folder. Out: a [`Story`], if it is one. Anybody may have put it there, so it takes away and never proves.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::Store;
+use super::find::story_in;
+
+/// A command and some variables.
+const MOST: u64 = 1 << 20;
+
+/// What `pjit record` wrote beside a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// When perf was started.
+    began: SystemTime,
+    /// When it had ended.
+    pub ended: SystemTime,
+    /// The command's exit status, as shells have it; nothing where no command was started.
+    pub status: Option<u8>,
+    /// Whether runtimes were told to keep frame pointers. Java's own options come behind those of the environment: one that says
+    /// the opposite wins.
+    pub keeps_frames: bool,
+}
+
+impl Story {
+    /// The one in a folder.
+    #[must_use]
+    pub fn of(folder: &Path, store: &Store) -> Option<Self> {
+        let judged = store.open(&story_in(folder)).ok()?;
+        let mut bytes = Vec::new();
+        let read = judged.file().take(MOST + 1).read_to_end(&mut bytes).ok()?;
+        (read as u64 <= MOST).then(|| Self::read(&bytes))?
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let story: Value = serde_json::from_slice(bytes).ok()?;
+        let time = |name: &str| {
+            let seconds = story[name].as_f64()?;
+            UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
+        };
+        let options = story["environment"]["JAVA_TOOL_OPTIONS"].as_str();
+        let is_told = options.is_some_and(|options| options.contains("-XX:+PreserveFramePointer"));
+        let command = story["command"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_refused = |word: &Value| {
+            let word = word.as_str().unwrap_or_default();
+            word.contains("-XX:-PreserveFramePointer")
+        };
+        let status = story["status"].as_u64().filter(|_| !command.is_empty());
+        Some(Self {
+            began: time("began")?,
+            ended: time("ended")?,
+            status: status.and_then(|status| u8::try_from(status).ok()),
+            keeps_frames: is_told && !command.iter().any(is_refused),
+        })
+    }
+
+    /// Whether it is of the recording that began then, in ns since 1970: another one may have come into the folder.
+    #[must_use]
+    pub fn is_of(&self, began: u64) -> bool {
+        let began = UNIX_EPOCH.checked_add(Duration::from_nanos(began));
+        began.is_some_and(|began| (self.began..=self.ended).contains(&began))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_tells_of_its_own_recording_only() {
+        let text = br#"{"command": ["false"], "began": 10.5, "ended": 12, "status": 1}"#;
+        let story = Story::read(text).expect("one");
+        assert_eq!((story.status, story.keeps_frames), (Some(1), false));
+        assert!(story.is_of(11_000_000_000));
+        assert!(!story.is_of(10_000_000_000));
+        assert!(!story.is_of(13_000_000_000));
+    }
+
+    #[test]
+    fn java_is_told_last_by_its_command() {
+        let told = |command: &str| {
+            let text = format!(
+                r#"{{"command": [{command}], "began": 1, "ended": 2,
+                "environment": {{"JAVA_TOOL_OPTIONS": "-XX:+PreserveFramePointer"}}}}"#
+            );
+            Story::read(text.as_bytes()).expect("one").keeps_frames
+        };
+        assert!(told(r#""java", "A""#));
+        assert!(!told(r#""java", "-XX:-PreserveFramePointer", "A""#));
+    }
+
+    #[test]
+    fn what_is_no_story_tells_nothing() {
+        for text in ["", "[]", "{}", r#"{"began": -1, "ended": 1e300}"#, "7"] {
+            assert_eq!(Story::read(text.as_bytes()), None, "{text}");
+        }
+        let machine = br#"{"command": [], "began": 1, "ended": 2, "status": 0}"#;
+        assert_eq!(Story::read(machine).expect("one").status, None);
+    }
+}
