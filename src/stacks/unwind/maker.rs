@@ -308,6 +308,10 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             None => stated,
         };
         if rule.kind == Kind::None {
+            let files = (dso, &*cfi, image);
+            if !leaf && self.begins_behind(files, svma, offset) == Some(true) {
+                return Rule::of_kind(Kind::End);
+            }
             let tabled = self.tabled(&cfi, svma);
             return match tabled.filter(|_| !leaf) {
                 Some(rule) => rule,
@@ -334,6 +338,24 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             }
             _ => rule,
         }
+    }
+
+    /// Whether a described function begins behind an address at which nothing was called. Nobody returns there: who began a stack put
+    /// the address on it, as `makecontext` does with that of `__start_context`.
+    fn begins_behind(
+        &mut self,
+        (dso, cfi, image): (DsoId, &FileCfi<'a>, &ElfFile<'a>),
+        svma: Svma,
+        offset: FileOffset,
+    ) -> Option<bool> {
+        let begin = svma.0.checked_add(1).map(Svma)?;
+        let fde = cfi.find(begin, Some(image), None)?;
+        self.rule_from_fde(dso, cfi, fde, begin);
+        let range = self.file_rows.get(&(dso, fde))?;
+        let behind = offset.0.checked_add(1)?;
+        let before = FileOffset(behind.checked_sub(A::CALL_BYTES as u64)?);
+        let before = image.bytes_at(before, A::CALL_BYTES)?;
+        Some(range.base == begin.0 && !A::ends_with_call(before))
     }
 
     /// The rule behind the calls of a function that ARM's tables describe.

@@ -742,6 +742,42 @@ fn the_fibers_base_ends_a_stack() {
     assert_ne!(end, StackEnd::FiberBase);
 }
 
+#[test]
+fn a_stack_ends_where_a_function_begins_that_nobody_called() {
+    let store = Store::new();
+    // The last function is behind padding, and begins at the address to which the one before returns.
+    let mut text = text_of_calls(0x400);
+    let mut functions = four_functions();
+    functions[2].len = 0xf0;
+    let returned = |text: &[u8], behind: u64| {
+        let process = process(&store, X86, text, &[eh_frame(X86, &functions)]);
+        let stack = [
+            BASE + 0x150,
+            1,
+            2,
+            0x77,
+            BASE + 0x250,
+            3,
+            0x88,
+            4,
+            BASE + behind,
+            1,
+        ];
+        let sample = Sample::x86(BASE + 0x20, SP, SP + 24, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        (addresses(&frames), end)
+    };
+    // A call that never returns is the last instruction of the function before.
+    assert_ne!(returned(&text, 0x300).1, StackEnd::Complete);
+    text[0x2f0..0x300].fill(0x90);
+    let (frames, end) = returned(&text, 0x300);
+    assert_eq!(end, StackEnd::Complete);
+    assert_eq!(frames.last(), Some(&(BASE + 0x2ff)));
+    assert_eq!(frames.len(), 4);
+    // Padding behind which nothing begins.
+    assert_ne!(returned(&text, 0x2fa).1, StackEnd::Complete);
+}
+
 /// The kernel's signal frame on x86-64, from the `ucontext` on, with the interrupted rip, rsp and rbp.
 fn x86_signal_frame(ip: u64, sp: u64, bp: u64) -> Vec<u64> {
     let mut words = vec![0; 60];
