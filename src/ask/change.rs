@@ -13,7 +13,7 @@ use crate::input::{MAGIC, open_named};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::caption::{Caption, Left, plural};
 use crate::profile::{EventId, Profile};
-use crate::questions::compare::{Comparison, Method, compare, names_in_new};
+use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
@@ -120,7 +120,12 @@ impl Sides<'_> {
             }
         }
         caption.tell_sides(&profile[event], &new_left, &base_left);
-        let comparison = compare(&base_runs, &new_runs, Method::default());
+        // Verdicts are about the figures that are shown.
+        let method = Method {
+            normalize: self.absolute.then_some(Normalize::None),
+            ..Method::default()
+        };
+        let comparison = compare(&base_runs, &new_runs, method);
         if let Some(program) = &comparison.program {
             base.iter_mut()
                 .for_each(|paths| flame::rename_program(paths, program));
@@ -135,7 +140,7 @@ impl Sides<'_> {
         let both = flame::join([new, base], event, threads);
         let is_amount = new_runs[0].facts.is_amount();
         let factor = match comparison.factor {
-            factor if factor.is_normal() && factor > 0.0 && !self.absolute => factor,
+            factor if factor.is_normal() && factor > 0.0 => factor,
             _ => 1.0,
         };
         let findings = Findings {

@@ -211,11 +211,20 @@ const STREAMS: [(&str, &str, &str, &str); 3] = [
     ),
 ];
 
+/// How deep names may be nested. The library's own limit, 96, is reached by 17 templates within each other.
+const DEEPEST: u32 = 640;
+
+/// A C++ name, and what stands behind it.
+fn parse_itanium(name: &str) -> Option<(cpp_demangle::BorrowedSymbol<'_>, &[u8])> {
+    let options = cpp_demangle::ParseOptions::default().recursion_limit(DEEPEST);
+    cpp_demangle::BorrowedSymbol::with_tail_and_options(name.as_bytes(), &options).ok()
+}
+
 /// The demangled name; `short` leaves out parameters and return types and ignores what follows the encoding:
 /// `.cold`, `@GLIBCXX_3.4`.
 fn demangle_itanium(name: &str, short: bool) -> Option<String> {
-    let (symbol, tail) = cpp_demangle::BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
-    let mut options = cpp_demangle::DemangleOptions::default();
+    let (symbol, tail) = parse_itanium(name)?;
+    let mut options = cpp_demangle::DemangleOptions::new().recursion_limit(DEEPEST);
     if short {
         options = options.no_params().no_return_type();
     } else if name.starts_with("_ZZ") {
@@ -236,13 +245,14 @@ pub fn parameters(name: &[u8]) -> Option<String> {
     if !name.starts_with("_Z") || name.len() > MAX_MANGLED {
         return None;
     }
-    let (symbol, _) = cpp_demangle::BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
+    let (symbol, _) = parse_itanium(name)?;
     let text = |options: &cpp_demangle::DemangleOptions| {
         let mut out = Bounded::of(name);
         symbol.structured_demangle(&mut out, options).ok()?;
         Some(out.text)
     };
-    let options = cpp_demangle::DemangleOptions::default().no_return_type();
+    let options = cpp_demangle::DemangleOptions::new().recursion_limit(DEEPEST);
+    let options = options.no_return_type();
     let (whole, short) = (text(&options)?, text(&options.no_params())?);
     let parameters = whole.strip_prefix(short.as_str())?;
     // A clone is the same function.
@@ -549,6 +559,39 @@ mod tests {
 
     fn short(name: &str) -> String {
         demangle(name.as_bytes(), NameStyle::Short).into_owned()
+    }
+
+    #[test]
+    fn nested_templates_have_names_and_hostile_ones_end() {
+        // void hot<W<W<…int…>>>(…)
+        let nested = |depth: usize| {
+            let (open, close) = ("1WI".repeat(depth), "E".repeat(depth));
+            format!("_Z3hotI{open}i{close}EvT_")
+        };
+        for depth in [1, 17, 41, 100] {
+            let name = short(&nested(depth));
+            let expected = format!("hot<{}int{} >", "W<".repeat(depth), ">".repeat(depth));
+            let plain = |text: &str| text.replace(' ', "");
+            assert_eq!(plain(&name), plain(&expected), "{depth}");
+        }
+        // On the stack that worker threads have.
+        let hostile = move || {
+            for part in [
+                "1WI", "P", "N1aE", "FvP", "XcvT_", "Z1fvEN", "S_I", "Dp", "KJ", "TnI",
+            ] {
+                let name = format!("_Z1f{}", part.repeat(MAX_MANGLED / 4));
+                let _ = demangle(name.as_bytes(), NameStyle::Short);
+                let name = format!("_Z1fI{}", part.repeat(1000));
+                let _ = demangle(name.as_bytes(), NameStyle::Full);
+                let _ = parameters(name.as_bytes());
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20);
+        thread
+            .spawn(hostile)
+            .expect("a thread")
+            .join()
+            .expect("it ended");
     }
 
     #[test]

@@ -74,6 +74,13 @@ pub(super) struct Rival {
     mapped: SmallVec<[MappedPart; 2]>,
 }
 
+/// Whether the recording knows several builds of one path.
+fn has_several_builds(dso: &Dso) -> bool {
+    let mut ids = dso.table_ids.iter();
+    let first = ids.next();
+    ids.any(|id| first.is_some_and(|first| !first.matches(id)))
+}
+
 /// Of more files with one path none is told from the others by what was mapped of them.
 pub(super) const MOST_RIVALS: usize = 64;
 
@@ -86,19 +93,30 @@ impl Rival {
         }
     }
 
-    /// Whether it is another file than the DSO's. Of one file there may be several DSOs: a mount has a device of its own.
+    /// Whether it is another file than the DSO's. Of one file there may be several DSOs: a mount has a device of its own. But files of two
+    /// devices may have one number, and are two where the path has several builds.
     fn is_other(&self, dso: &Dso) -> bool {
         let [Some(own), Some(of_dso)] = [self.inode, dso.inode] else {
             return true;
         };
         let is_other_mount = (own.0, own.1) != (of_dso.0, of_dso.1);
-        own.2 != of_dso.2 || !is_other_mount && !is_same_file(own, of_dso)
+        let is_same = if is_other_mount {
+            own.2 == of_dso.2 && !has_several_builds(dso)
+        } else {
+            is_same_file(own, of_dso)
+        };
+        !is_same
     }
 
-    /// Whether an inode does not tell it from the DSO's file: the number was used again for the other one.
-    fn has_same_number(&self, dso: &Dso) -> bool {
-        let numbers = [self.inode, dso.inode].map(|inode| inode.map(|inode| inode.2));
-        numbers[0].is_some() && numbers[0] == numbers[1]
+    /// Whether an inode does not tell it from the DSO's file: the number was used again for the other one, perhaps on another device than
+    /// that of the file that was found.
+    fn has_same_number(&self, dso: &Dso, facts: Option<FileFacts>) -> bool {
+        let [Some(own), Some(of_dso)] = [self.inode, dso.inode] else {
+            return false;
+        };
+        let is_told = (own.0, own.1) != (of_dso.0, of_dso.1)
+            && facts.is_some_and(|facts| facts.device == (of_dso.0, of_dso.1));
+        own.2 == of_dso.2 && !is_told
     }
 
     /// Whether it may be this file.
@@ -175,7 +193,9 @@ pub(super) fn judge(
         });
     let fits = fit(elf, &dso.mapped);
     let mut rivals = dso.rivals.iter().filter(|rival| rival.is_other(dso));
-    let was_used_again = rivals.clone().any(|rival| rival.has_same_number(dso));
+    let was_used_again = rivals
+        .clone()
+        .any(|rival| rival.has_same_number(dso, facts));
     let known = facts.zip(here);
     let of_system = known.filter(|_| is_system);
     let is_newer = of_system.is_some_and(|(facts, here)| facts.written >= here.end);

@@ -10,7 +10,7 @@
 //!
 //! | file | places, best first | proof |
 //! |---|---|---|
-//! | program, library | roots, by the recorded path (memfd: in given roots also without ` (deleted)`); cache; debuginfod (`executable`); roots of processes that had it mapped and still live | build ID, inode, table, mapping: `dso/evidence.rs` |
+//! | program, library | roots, by the recorded path (memfd: in given roots also without ` (deleted)`); `.debug/` in `symfs/` beside the recording; cache; debuginfod (`executable`); roots of processes that had it mapped and still live | build ID, inode, table, mapping: `dso/evidence.rs` |
 //! | vdso | given roots (`/[vdso]`); cache; this process | build ID, kind of machine |
 //! | debug file | in each root: beside the program by its link, `.debug/` there, `/usr/lib/debug` by link, by path, by build ID, `.debug/` by name, the program's own path if that was not found; cache (`debug`, `elf`); debuginfod (`debuginfo`) | build ID, else the link's checksum |
 //! | shared debug file (dwz) | in each root: by the name in the debug file, `/usr/lib/debug/.dwz`, by build ID | build ID |

@@ -104,8 +104,16 @@ impl SearchPaths {
             let more = self.more_symfs.iter();
             return std::iter::once(dir).chain(more).cloned().collect();
         }
-        let beside = self.recording_dir.as_deref().and_then(own_root);
-        beside.into_iter().chain([PathBuf::new()]).collect()
+        self.own_root()
+            .into_iter()
+            .chain([PathBuf::new()])
+            .collect()
+    }
+
+    /// The folder beside the recording that stands for `/`, unless the user says what does.
+    pub(super) fn own_root(&self) -> Option<PathBuf> {
+        let folder = self.recording_dir.as_deref();
+        folder.filter(|_| self.symfs.is_none()).and_then(own_root)
     }
 
     /// The same without the system: what was given, or came along.

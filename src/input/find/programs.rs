@@ -63,8 +63,14 @@ impl SearchPaths {
         });
         let fetched = ids.clone();
         let fetched = fetched.filter_map(|id| self.fetched(&id, debuginfod::PROGRAM));
+        // Where `pjit record` keeps the second of two builds that had one path.
+        let own = self.own_root();
+        let kept = ids.clone().filter_map(move |id| {
+            let root = own.as_ref()?;
+            Some(Place::in_root(root, &place_of_build(&id)))
+        });
         let cached = ids.flat_map(|id| self.in_cache(&id, "elf"));
-        recorded.chain(cached).chain(fetched)
+        recorded.chain(kept).chain(cached).chain(fetched)
     }
 
     /// The same in the roots of processes that had it mapped by then and still live: a container's, which has other files than this

@@ -452,14 +452,13 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
             continue;
         }
         let reaches = *known.entry(row.key.stack).or_insert_with(|| {
-            let outermost = stacks.get(row.key.stack).iter().rev().take(OUTERMOST);
-            let mut pcs = outermost.map(|pc| &stages.collected.pcs[*pc]);
-            let Some(last) = pcs.next() else {
-                return false;
-            };
-            ends_in_libc(stages, last)
-                || is_beginning(stages, last)
-                || pcs.any(|pc| is_beginning(stages, pc))
+            let outermost = stacks.get(row.key.stack).iter().rev();
+            let pcs = outermost.map(|pc| &stages.collected.pcs[*pc]);
+            let is_named = pcs
+                .clone()
+                .take(OUTERMOST)
+                .any(|pc| is_beginning(stages, pc));
+            is_named || begins_in_libc(stages, pcs)
         });
         if reaches {
             samples += row.samples;
@@ -568,13 +567,29 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
     }
 }
 
-/// Whether the outermost frame lies in the C library: without symbols, that is where programs and threads begin.
-fn ends_in_libc(stages: &Stages<'_, '_>, outermost: &Pc) -> bool {
-    const NAMES: [&str; 5] = ["libc.so.", "libc-", "libpthread", "ld-linux", "ld-musl"];
-    dso_of(outermost).is_some_and(|dso| {
-        let name = &stages.session.dsos.get(dso).short_name;
-        NAMES.iter().any(|front| name.starts_with(front))
-    })
+/// Whether a stack, outermost frame first, begins where the C library begins programs and threads: in a few functions of it that have
+/// no names in stripped files and called code of another one. Those that have names are told by them: a chain that breaks in
+/// `snprintf` begins nothing.
+fn begins_in_libc<'p>(stages: &Stages<'_, '_>, frames: impl Iterator<Item = &'p Pc>) -> bool {
+    const FILES: [&str; 5] = ["libc.so.", "libc-", "libpthread", "ld-linux", "ld-musl"];
+    const MOST: usize = 3;
+    let is_nameless_libc = |pc: &Pc| match pc.target {
+        Target::Dso(dso) => {
+            let file = &stages.session.dsos.get(dso).short_name;
+            let is_libc = FILES.iter().any(|front| file.starts_with(front));
+            is_libc.then(|| stages.symbol(dso, pc.address).is_none())
+        }
+        Target::Nowhere | Target::Label(_) | Target::Jit(..) => None,
+    };
+    let mut below = 0;
+    for pc in frames {
+        match is_nameless_libc(pc) {
+            Some(true) if below < MOST => below += 1,
+            Some(_) => return false,
+            None => return below > 0 && pc.mode == CpuMode::User && dso_of(pc).is_some(),
+        }
+    }
+    false
 }
 
 /// Samples whose JIT code no record says to have been there.

@@ -18,7 +18,7 @@ use super::programs::{is_fleeting, still_there};
 use crate::assembly;
 use crate::bundle::{NEEDS, Wanted, place_of_program};
 use crate::diagnostics::Diagnostics;
-use crate::find::CACHE;
+use crate::find::{CACHE, place_of_build};
 use crate::input::{Judged, Origin, Role, identity};
 use crate::load::{LoadOptions, Mapped, Source, bundle};
 use crate::record::plan::{Note, Target};
@@ -49,17 +49,27 @@ pub(super) fn keep_fleeting(
             let may_be_it = is_fleeting(path) && !is_foreign;
             may_be_it.then(|| still_there(recorded, &mapped.builds))?
         };
-        let held = kept.programs().file(path, &mapped.builds);
-        let judged = held.or_else(still);
+        let mut files = kept.programs().files(path, &mapped.builds);
+        if files.is_empty() {
+            files.extend(still());
+        }
         // Containers share files with this machine, too.
         let stays = |judged: &Judged| {
             let here = fs::metadata(recorded);
             !is_fleeting(path)
                 && here.is_ok_and(|here| identity(recorded, &here) == judged.identity())
         };
-        let judged = judged.filter(|judged| !stays(judged));
-        if let (Some(judged), Some(place)) = (judged, place_of_program(recorded)) {
-            copying.copy(&place, recorded, judged.file());
+        files.retain(|(judged, _)| !stays(judged));
+        // Only one of several builds can have the path.
+        for (nth, (judged, build)) in files.iter().enumerate() {
+            let place = match (nth, build) {
+                (0, _) => place_of_program(recorded),
+                (_, Some(build)) => place_of_program(&place_of_build(build)),
+                (_, None) => None,
+            };
+            if let Some(place) = place {
+                copying.copy(&place, recorded, judged.file());
+            }
         }
     }
     copying.done()

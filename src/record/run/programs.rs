@@ -77,16 +77,25 @@ impl Programs {
         }
     }
 
-    /// The file that had this path, if it is of one of these builds.
-    pub(super) fn file(&self, path: &[u8], builds: &BTreeSet<BuildId>) -> Option<Judged> {
-        let files = self.files.get(path.strip_suffix(DELETED).unwrap_or(path))?;
-        files.iter().find_map(|held| {
+    /// The files that had this path, of these builds: each build once.
+    pub(super) fn files(&self, path: &[u8], builds: &BTreeSet<BuildId>) -> Vec<(Judged, Build)> {
+        let held = self.files.get(path.strip_suffix(DELETED).unwrap_or(path));
+        let mut found: Vec<(Judged, Build)> = Vec::new();
+        for held in held.into_iter().flatten() {
             let path = format!("/proc/self/fd/{}", held.file.as_raw_fd());
-            let judged = program_to_run(Path::new(&path)).open().ok()?;
-            is_it(&judged, builds, held.is_exact).then_some(judged)
-        })
+            let judged = program_to_run(Path::new(&path)).open().ok();
+            let known = judged.and_then(|judged| {
+                let build = build_of(&judged, builds, held.is_exact)?;
+                Some((judged, build))
+            });
+            found.extend(known.filter(|(_, build)| found.iter().all(|(_, other)| other != build)));
+        }
+        found
     }
 }
+
+/// What a file's build is known by, if it has that.
+pub(super) type Build = Option<BuildId>;
 
 /// The range of addresses and the path of a line of `/proc/PID/maps`, if a file's code is there.
 pub(super) fn code_in_line(line: &[u8]) -> Option<(&str, &[u8])> {
@@ -135,22 +144,22 @@ fn hold(process: &Path, range: &str, path: &[u8], exe: &Path) -> Option<Held> {
 }
 
 /// The file that has this path on this machine, if it is of one of these builds.
-pub(super) fn still_there(path: &Path, builds: &BTreeSet<BuildId>) -> Option<Judged> {
+pub(super) fn still_there(path: &Path, builds: &BTreeSet<BuildId>) -> Option<(Judged, Build)> {
     let judged = left_behind(path).open().ok()?;
-    is_it(&judged, builds, false).then_some(judged)
+    let build = build_of(&judged, builds, false)?;
+    Some((judged, build))
 }
 
-/// Whether a file is a program, and one of these builds. One without a build ID only where the kernel led to it.
-fn is_it(judged: &Judged, builds: &BTreeSet<BuildId>, is_exact: bool) -> bool {
+/// The build of a file, if that is a program and one of these builds. One without a build ID only where the kernel led to it.
+fn build_of(judged: &Judged, builds: &BTreeSet<BuildId>, is_exact: bool) -> Option<Build> {
     let store = Store::new();
-    let Ok(bytes) = store.map_judged(judged) else {
-        return false;
+    let bytes = store.map_judged(judged).ok()?;
+    let build = ElfFile::parse(bytes, &store).ok()?.build_id();
+    let is_it = match &build {
+        Some(build) => builds.contains(build) || builds.is_empty() && is_exact,
+        None => is_exact,
     };
-    match ElfFile::parse(bytes, &store).map(|elf| elf.build_id()) {
-        Ok(Some(build)) => builds.contains(&build) || builds.is_empty() && is_exact,
-        Ok(None) => is_exact,
-        Err(_) => false,
-    }
+    is_it.then_some(build)
 }
 
 #[cfg(test)]

@@ -148,6 +148,7 @@ pub(super) fn pair(
         lives: vec![Life::default(); story.tids.len()],
         pids: Pids::default(),
         end: 0,
+        has_begun: false,
         out,
     };
     for step in story.steps() {
@@ -198,6 +199,8 @@ struct Pairing<'s> {
     lives: Vec<Life>,
     pids: Pids,
     end: u64,
+    /// Whether any switch was told of yet: other records begin earlier.
+    has_begun: bool,
     out: Lives,
 }
 
@@ -220,6 +223,7 @@ impl Pairing<'_> {
     /// A sample of `sched:sched_switch`: the thread goes, and the payload tells who comes.
     fn switch(&mut self, number: SampleId, sample: &SampleRef, fields: SwitchFields) {
         let (thread, time) = (sample.thread, sample.time.0);
+        self.has_begun = true;
         self.see(thread, time);
         self.life(thread).coming = None;
         let tid = self.tids[thread.index()];
@@ -276,6 +280,7 @@ impl Pairing<'_> {
 
     fn mark(&mut self, mark: &Mark) {
         let (thread, time) = (mark.thread, mark.time.0);
+        self.has_begun |= matches!(mark.what, Moment::In | Moment::Out { .. });
         match mark.what {
             Moment::In => {
                 self.end_lost_turn(thread, time);
@@ -367,10 +372,11 @@ impl Pairing<'_> {
         });
     }
 
-    /// A thread that was made waits for its first turn, if it is told when that comes.
+    /// A thread that was made waits for its first turn, if it is told when that comes. One that was made before switches were told of
+    /// may have run and gone to sleep since.
     fn born(&mut self, mark: &Mark) {
         self.see(mark.thread, mark.time.0);
-        if self.out.knows_running() {
+        if self.has_begun && self.out.knows_running() {
             self.life(mark.thread).waiting = Some(Waiting {
                 from: mark.time.0,
                 sample: None,
@@ -666,8 +672,12 @@ mod tests {
             parent: process,
             child: process,
         };
+        // One that is made before switches are told of may have slept since.
+        tale.mark(0, 1, born);
+        tale.mark(1, 5, Moment::In);
         tale.mark(2, 10, born);
         tale.mark(2, 15, Moment::In);
+        tale.mark(0, 20, Moment::In);
         let lives = tale.pair();
         assert_eq!(told(&lives), [(2, 10, 15, Evidence::Exact)]);
         assert!(lives.intervals[0].is_start);
