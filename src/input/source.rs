@@ -7,6 +7,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
+use std::time::SystemTime;
 
 use super::Judged;
 use super::os::{self, Owner};
@@ -21,6 +22,8 @@ pub struct SourceClaim {
     pub directory: Option<String>,
     /// The build of the file whose debug information names it.
     pub build: Option<BuildId>,
+    /// When that file was written, if it is at hand; of several the first.
+    pub built: Option<SystemTime>,
 }
 
 impl SourceClaim {
@@ -28,6 +31,12 @@ impl SourceClaim {
     #[must_use]
     pub fn is_refuted_by(&self, text: &[u8]) -> bool {
         self.md5.is_some_and(|md5| md5 != checksum(text))
+    }
+
+    /// Whether the checksum says that this text was compiled.
+    #[must_use]
+    pub fn is_proven_by(&self, text: &[u8]) -> bool {
+        self.md5.is_some_and(|md5| md5 == checksum(text))
     }
 }
 
@@ -85,7 +94,7 @@ impl Judged {
             };
             return is_it && !text.is_empty();
         }
-        if found == FoundBy::Folder || claim.md5.is_some_and(|md5| md5 == checksum(text)) {
+        if found == FoundBy::Folder || claim.is_proven_by(text) {
             return true;
         }
         let Some(real) = os::real_path(self.file(), self.door().path()) else {

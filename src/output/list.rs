@@ -137,8 +137,10 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
             Some(_) if is_of_v8 => "  (with lines that V8 inlined from other files, if it did)",
             Some(_) => "",
         };
+        let of_build = file.build.map(|build| format!(" (build {build})"));
+        let of_build = of_build.unwrap_or_default();
         tables.push(Table {
-            title: format!("  {}{note}", file.path),
+            title: format!("  {}{of_build}{note}", file.path),
             ..Table::default()
         });
         tables.push(Table {
@@ -368,7 +370,7 @@ pub fn to_json(list: &List<'_>, common: &json::Common, rows: usize) -> Value {
                     "text": text.and_then(|text| text_of(text, *number)),
                 })
             };
-            json!({"file": file.path, "found": text.is_some(), "lines": lines.map(line).collect::<Value>()})
+            json!({"file": file.path, "build_id": file.build.map(|build| build.to_string()), "found": text.is_some(), "lines": lines.map(line).collect::<Value>()})
         });
         let more = json!({
             "files": files.collect::<Value>(),

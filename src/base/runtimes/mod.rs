@@ -522,6 +522,8 @@ mod tests {
             ("JS:o+ /x.js:1:2", Tier::Middle, "JS: /x.js:1:2"),
             ("JS:~o /x.js:1:2", Tier::Interpreted, "JS:o /x.js:1:2"),
             ("JS:~'q' /x.js:1:2", Tier::Interpreted, "JS:q' /x.js:1:2"),
+            ("JS:a-b-3-turbofan", Tier::Wasm, "JS:a-b-3"),
+            ("JS:a-b-3-liftoff", Tier::Wasm, "JS:a-b-3"),
             ("void A::F()[Tier0]", Tier::Baseline, "void A::F()"),
             (
                 "void A::F()[OptimizedTier1]",

@@ -5,7 +5,7 @@
 
 use super::kind::is_package;
 use super::name_place::{NamePlace, number};
-use super::names::{ANONYMOUS, is_number, trailing_number};
+use super::names::{self, ANONYMOUS, is_number, trailing_number};
 use super::package::of_script;
 use super::{Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch};
 
@@ -217,17 +217,25 @@ fn tier(name: &str) -> Tier {
 
 /// Functions of modules, as `wasm-function[3]` or `JS:name-3-turbofan`.
 fn is_wasm(name: &str) -> bool {
-    let compiled = || {
-        let (rest, compiler) = name.rsplit_once('-')?;
-        let (_, number) = rest.rsplit_once('-')?;
-        Some(is_number(number) && matches!(compiler, "turbofan" | "liftoff"))
-    };
-    name.starts_with("wasm-function[") || name.starts_with("JS:") && compiled() == Some(true)
+    name.starts_with("wasm-function[") || compiled_wasm(name).is_some()
 }
 
-/// `JS:*name file:line:column` as `JS:name file:line:column`.
+/// The name in `JS:name-3-turbofan`, and the same with the function's number in its module, which any other function in front of it
+/// changes.
+fn compiled_wasm(name: &str) -> Option<(&str, &str)> {
+    let (numbered, compiler) = name.strip_prefix("JS:")?.rsplit_once('-')?;
+    let (own, number) = numbered.rsplit_once('-')?;
+    let is_it = is_number(number) && matches!(compiler, "turbofan" | "liftoff");
+    is_it.then_some((own, numbered))
+}
+
+/// `JS:*name file:line:column` as `JS:name file:line:column`, and `JS:name-3-turbofan` as `JS:name-3`.
 pub(super) fn without_tier(name: &str) -> Option<String> {
-    let (_, rest) = marked(name.strip_prefix("JS:")?)?;
+    let wasm = compiled_wasm(name).map(|(_, numbered)| numbered);
+    let rest = match wasm {
+        Some(numbered) => numbered,
+        None => marked(name.strip_prefix("JS:")?)?.1,
+    };
     Some(format!("JS:{rest}"))
 }
 
@@ -267,6 +275,9 @@ fn marks(name: &[u8]) -> usize {
 fn clean(name: &str) -> CleanName {
     if let Some(builtin) = name.strip_prefix("Builtins_") {
         return CleanName::plain(&format!("Builtin:{builtin}"));
+    }
+    if let Some((own, _)) = compiled_wasm(name) {
+        return CleanName::plain(names::native(own));
     }
     let Some(rest) = SCRIPTS.iter().find_map(|p| name.strip_prefix(p)) else {
         return CleanName::plain(name);

@@ -6,6 +6,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use lzma_rust2::XzReader;
 
@@ -35,6 +36,11 @@ pub(crate) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
+    /// When it was written.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        self.door.open().ok()?.meta().modified().ok()
+    }
+
     fn new(elf: Arc<ElfFile<'a>>, door: Door, place: PathBuf) -> Self {
         let has_dwarf = [".debug_info", ".zdebug_info", ".debug_frame"]
             .iter()

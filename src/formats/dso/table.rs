@@ -416,6 +416,12 @@ impl<'a> DsoTable<'a> {
         opened.map(|opened| &*opened.elf)
     }
 
+    /// When the file with DWARF was written.
+    #[must_use]
+    pub fn written(&self, id: DsoId) -> Option<SystemTime> {
+        self.loading(id).debug()?.written()
+    }
+
     /// Both: [`binary`](Self::binary) and [`debug`](Self::debug). Quick, as they are asked for with each frame.
     #[must_use]
     #[inline]

@@ -15,7 +15,7 @@ use super::{Assembly, Request, Row, TextId};
 use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
-use crate::input::{Identity, Judged, Kept, SourceClaim, note_opened};
+use crate::input::{FoundBy, Identity, Judged, Kept, SourceClaim, note_opened};
 use crate::symbolize::{Answers, SourceMaps};
 
 /// The lines of a file.
@@ -231,7 +231,7 @@ impl<'p> Reader<'p> {
                 continue;
             };
             look.took(door.path());
-            self.note_change(&judged, &source, claim);
+            self.note_change(&judged, &source, claim, found_by);
             return Some(Found {
                 file: Kept::of(&judged, false),
                 source,
@@ -259,16 +259,22 @@ impl<'p> Reader<'p> {
         source
     }
 
-    fn note_change(&mut self, judged: &Judged, source: &Source, claim: &SourceClaim) {
-        let recorded: Option<SystemTime> = self.paths.recorded;
-        let is_changed = match (judged.meta().modified(), recorded) {
-            (Ok(modified), Some(recorded)) => modified > recorded,
-            _ => false,
-        };
-        let why = if claim.is_refuted_by(source.0.text.as_bytes()) {
+    fn note_change(
+        &mut self,
+        judged: &Judged,
+        source: &Source,
+        claim: &SourceClaim,
+        found_by: FoundBy,
+    ) {
+        let text = source.0.text.as_bytes();
+        let modified = judged.meta().modified().ok();
+        let is_since = |when: Option<SystemTime>| modified.zip(when).is_some_and(|(a, b)| a > b);
+        let why = if claim.is_refuted_by(text) {
             "not the text that was compiled, by its checksum"
-        } else if is_changed {
+        } else if is_since(self.paths.recorded) {
             "changed after the recording was made"
+        } else if found_by == FoundBy::Path && !claim.is_proven_by(text) && is_since(claim.built) {
+            "changed after the program was built"
         } else {
             return;
         };

@@ -5,6 +5,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
@@ -683,17 +684,25 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
 
     /// What is recorded of the files of DWARF, by their paths. Of units that disagree, the first counts.
     fn claims(&self) -> FxHashMap<String, SourceClaim> {
-        let mut claims = FxHashMap::default();
+        let mut claims: FxHashMap<String, SourceClaim> = FxHashMap::default();
+        let mut times: FxHashMap<DsoId, Option<SystemTime>> = FxHashMap::default();
         for (expanded, (_, dso)) in self.expanded.iter().zip(self.owners) {
             let build = dso.and_then(|dso| self.dsos.build_id(dso));
+            let mut time = |dso| *times.entry(dso).or_insert_with(|| self.dsos.written(dso));
+            let built = dso.and_then(&mut time);
             for (path, md5) in expanded.paths.iter().zip(&expanded.checksums) {
                 let directory = &expanded.directory;
                 let claim = || SourceClaim {
                     md5: *md5,
                     directory: (!directory.is_empty()).then(|| directory.clone()),
                     build,
+                    built,
                 };
-                claims.entry(path.clone()).or_insert_with(claim);
+                let known = claims.entry(path.clone()).or_insert_with(claim);
+                known.built = match (known.built, built) {
+                    (Some(one), Some(other)) => Some(one.min(other)),
+                    (known, _) => known,
+                };
             }
         }
         claims

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
-use crate::profile::{Profile, SourceLine, StringId};
+use crate::build_id::BuildId;
+use crate::profile::{ObjectId, Profile, SourceLine, StringId};
 
 /// A function with its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Listed {
 pub struct File {
     /// Its path, as the recording has it.
     pub path: String,
+    /// The build of the program whose lines these are, where several builds had its path: each was made of another text.
+    pub build: Option<BuildId>,
     /// Lines with samples, by number.
     pub lines: BTreeMap<u32, Line>,
 }
@@ -41,8 +44,8 @@ pub struct Line {
     pub inclusive: Count,
 }
 
-/// Which line of which function: by its place among the wanted ones.
-type Key = (usize, Option<(StringId, u32)>);
+/// Which line of which function, by its place among the wanted ones, and of which build.
+type Key = (usize, Option<(StringId, u32)>, Option<BuildId>);
 
 /// The lines of some functions, each of which is there once.
 #[must_use]
@@ -54,6 +57,7 @@ pub fn listed(
 ) -> Vec<Listed> {
     let places = wanted.iter().enumerate();
     let places: FxHashMap<FunctionId, usize> = places.map(|(at, id)| (*id, at)).collect();
+    let builds = builds_apart(profile);
     // With the stack that each line was last met in.
     let mut lines: FxHashMap<Key, (Line, usize)> = FxHashMap::default();
     for (round, stack) in (1..).zip(&tally.stacks) {
@@ -62,7 +66,9 @@ pub fn listed(
                 continue;
             };
             let place = profile[*frame].line.and_then(place);
-            let (line, last) = lines.entry((*at, place)).or_default();
+            let object = profile[*frame].object.filter(|_| place.is_some());
+            let build = object.and_then(|object| builds.get(&object)).copied();
+            let (line, last) = lines.entry((*at, place, build)).or_default();
             if depth == 0 {
                 line.own.add(stack.count);
             }
@@ -72,13 +78,13 @@ pub fn listed(
             }
         }
     }
-    let mut files: Vec<BTreeMap<&str, BTreeMap<u32, Line>>> = vec![BTreeMap::new(); wanted.len()];
+    let mut files: Vec<OfFiles<'_>> = vec![BTreeMap::new(); wanted.len()];
     let mut unplaced = vec![Line::default(); wanted.len()];
     lines
         .into_iter()
-        .for_each(|((at, place), (line, _))| match place {
+        .for_each(|((at, place, build), (line, _))| match place {
             Some((file, number)) => {
-                let of_file = files[at].entry(&profile[file]).or_default();
+                let of_file = files[at].entry((&profile[file], build)).or_default();
                 of_file.insert(number, line);
             }
             None => unplaced[at] = line,
@@ -92,15 +98,35 @@ pub fn listed(
     .collect()
 }
 
+/// Lines by files and builds.
+type OfFiles<'p> = BTreeMap<(&'p str, Option<BuildId>), BTreeMap<u32, Line>>;
+
+/// The builds of objects whose paths others have, too.
+fn builds_apart(profile: &Profile) -> FxHashMap<ObjectId, BuildId> {
+    let mut by_path: FxHashMap<&str, BTreeMap<BuildId, Vec<ObjectId>>> = FxHashMap::default();
+    for (id, object) in profile.objects.iter_enumerated() {
+        if let Some(build) = object.build_id {
+            let of_path = by_path.entry(&object.long_name).or_default();
+            of_path.entry(build).or_default().push(id);
+        }
+    }
+    let several = by_path.into_values().filter(|builds| builds.len() > 1);
+    let objects = several.flatten();
+    objects
+        .flat_map(|(build, objects)| objects.into_iter().map(move |object| (object, build)))
+        .collect()
+}
+
 /// The place of a frame, if it is a line and not a position alone.
 fn place(line: SourceLine) -> Option<(StringId, u32)> {
     (line.line > 0 && line.line != SourceLine::NO_LINE).then_some((line.file, line.line))
 }
 
 /// The heaviest file first, by the heaviest of its lines: those of one stack would count several times in a sum.
-fn by_weight(files: BTreeMap<&str, BTreeMap<u32, Line>>) -> Vec<File> {
-    let file = |(path, lines): (&str, _)| File {
+fn by_weight(files: OfFiles<'_>) -> Vec<File> {
+    let file = |((path, build), lines): ((&str, _), _)| File {
         path: path.to_owned(),
+        build,
         lines,
     };
     let mut files: Vec<File> = files.into_iter().map(file).collect();
@@ -168,13 +194,22 @@ mod tests {
         assert_eq!(lines("g"), [("b.h".to_owned(), 7, 7, 7)]);
         assert_eq!(lines("main"), []);
         // The heavier file first.
-        let mut lines = BTreeMap::from([("a.js", BTreeMap::new()), ("b.ts", BTreeMap::new())]);
+        let mut lines = BTreeMap::from([
+            (("a.js", None), BTreeMap::new()),
+            (("b.ts", None), BTreeMap::new()),
+        ]);
         let weighs = |period| Line {
             inclusive: Count { period, samples: 1 },
             ..Line::default()
         };
-        lines.entry("a.js").or_default().insert(1, weighs(2));
-        lines.entry("b.ts").or_default().insert(9, weighs(3));
+        lines
+            .entry(("a.js", None))
+            .or_default()
+            .insert(1, weighs(2));
+        lines
+            .entry(("b.ts", None))
+            .or_default()
+            .insert(9, weighs(3));
         let files: Vec<String> = by_weight(lines).into_iter().map(|file| file.path).collect();
         assert_eq!(files, ["b.ts", "a.js"]);
         assert_eq!(of("main").unplaced.inclusive.period, 17);
