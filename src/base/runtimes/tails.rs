@@ -21,46 +21,89 @@ pub fn tail(path: &str, count: usize) -> &str {
         .unwrap_or(path)
 }
 
+/// A part of a path, as a version or a build of it may be told by it.
+#[derive(Clone, Copy)]
+struct PathPart<'p> {
+    text: &'p str,
+    /// Whether it is the last one.
+    is_file: bool,
+}
+
 /// A part without a version or a hash: `foo` of `foo@1.2.3_react@17` and of `foo-1.2`, `libz.so` of `libz.so.1.2`, `python` of
-/// `python3.11`.
-fn stem(part: &str) -> &str {
-    if let Some(minor) = part.strip_prefix("python3.")
+/// `python3.11`, `chunk` of `chunk.4f3a2b1c.js`.
+fn stem(part: PathPart<'_>) -> &str {
+    if let Some(minor) = part.text.strip_prefix("python3.")
         && minor.bytes().all(|b| b.is_ascii_digit())
     {
         return "python";
     }
-    version(part).map_or(part, |at| &part[..at])
+    version(part).map_or(part.text, |at| &part.text[..at])
 }
 
 /// A part with the first number of its version alone: `foo@1` of `foo@1.2.3_react@17`.
-fn major(part: &str) -> &str {
+fn major(part: PathPart<'_>) -> &str {
+    let text = part.text;
     let Some(at) = version(part) else {
-        return part;
+        return text;
     };
     let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let digits = part.as_bytes()[at + 1..].iter().take_while(|b| is_digit(b));
+    let digits = text.as_bytes()[at + 1..].iter().take_while(|b| is_digit(b));
     let end = at + 1 + digits.count();
-    if part[end..].starts_with('.') {
-        &part[..end]
+    if text[end..].starts_with('.') {
+        &text[..end]
     } else {
-        part
+        text
     }
 }
 
 /// Where a version or a hash begins, with the sign in front of it.
-fn version(part: &str) -> Option<usize> {
-    let bytes = part.as_bytes();
+fn version(part: PathPart<'_>) -> Option<usize> {
+    let PathPart { text, is_file } = part;
+    let bytes = text.as_bytes();
     let is_version = |at: &usize| {
-        let rest = &bytes[at + 1..];
-        let is_hash = || rest.len() >= 8 && rest.iter().all(u8::is_ascii_hexdigit);
+        let rest = &text[(at + 1).min(text.len())..];
+        let begins = rest.starts_with(|c: char| c.is_ascii_digit());
+        // The number of a file is part of its name: `step-1.js` is not `step-2.js`.
+        let has_minor = || {
+            let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            let minor = behind.strip_prefix('.');
+            minor.is_some_and(|minor| minor.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let is_hashed = || {
+            is_hash(rest) || is_file && rest.split_once('.').is_some_and(|(own, _)| is_hash(own))
+        };
         match bytes[*at] {
-            b'@' => rest.first().is_some_and(u8::is_ascii_digit),
-            b'-' => rest.first().is_some_and(u8::is_ascii_digit) || is_hash(),
-            b'.' => part[..*at].ends_with(".so") && rest.first().is_some_and(u8::is_ascii_digit),
+            b'@' => begins,
+            b'-' => begins && (!is_file || has_minor()) || is_hashed(),
+            b'.' => text[..*at].ends_with(".so") && begins || is_file && is_hashed(),
             _ => false,
         }
     };
-    (1..bytes.len()).find(is_version)
+    let signs = (1..bytes.len()).filter(|at| matches!(bytes[*at], b'@' | b'-' | b'.'));
+    signs.into_iter().find(is_version)
+}
+
+/// Whether a text is what bundlers make of a file's content: hexadecimal digits, or eight of 64 characters (rollup, vite) or of 32
+/// (esbuild), which no word is written like.
+fn is_hash(text: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| text.bytes().any(|byte| is(&byte));
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if text.len() < 8 || !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return false;
+    }
+    if is_hex {
+        return has(u8::is_ascii_digit) || text.len() >= 16;
+    }
+    let (upper, digit) = (has(u8::is_ascii_uppercase), has(u8::is_ascii_digit));
+    text.len() == 8 && upper && (digit || !is_in_words(text))
+}
+
+/// Whether capitals stand where words begin, or are all there is.
+fn is_in_words(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_upper = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_uppercase);
+    let is_lone = |at: usize| !is_upper(at) || !is_upper(at + 1) && at + 1 < bytes.len();
+    (0..bytes.len()).all(is_upper) || (0..bytes.len()).all(is_lone)
 }
 
 /// Paths of one side, ordered by their ends.
@@ -72,8 +115,15 @@ struct Ends<'p> {
 }
 
 impl<'p> Ends<'p> {
-    fn of(paths: &[&'p str], shown: fn(&str) -> &str) -> Self {
-        let ends = |path: &&'p str| -> Vec<&'p str> { parts(path).map(shown).collect() };
+    fn of(paths: &[&'p str], shown: fn(PathPart<'p>) -> &'p str) -> Self {
+        let ends = |path: &&'p str| -> Vec<&'p str> {
+            let parts = parts(path).enumerate();
+            let parts = parts.map(|(nth, text)| PathPart {
+                text,
+                is_file: nth == 0,
+            });
+            parts.map(shown).collect()
+        };
         let mut sorted: Vec<_> = paths.iter().map(ends).zip(0..).collect();
         sorted.sort_unstable();
         let mut telling = vec![1; paths.len()];
@@ -105,7 +155,7 @@ fn common(a: &[&str], b: &[&str]) -> usize {
 /// By path: the shortest end of it that none of the others has.
 #[must_use]
 pub fn telling<'p>(paths: &[&'p str]) -> Vec<&'p str> {
-    let ends = Ends::of(paths, |part| part);
+    let ends = Ends::of(paths, |part| part.text);
     let each = paths.iter().zip(ends.telling);
     each.map(|(path, count)| tail(path, count)).collect()
 }
@@ -134,7 +184,7 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<SameFile>> {
     }
     // Beginnings that stand for each other, by that of the base.
     let mut beginnings: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
-    let whole: fn(&str) -> &str = |part| part;
+    let whole: fn(PathPart<'_>) -> &str = |part| part.text;
     for shown in [whole, major, stem] {
         if found.iter().all(Option::is_some) || taken.iter().all(|taken| *taken) {
             return found;
@@ -284,8 +334,43 @@ mod tests {
             "a-b",
             "python3.11",
         ]
-        .map(stem);
+        .map(|text| {
+            stem(PathPart {
+                text,
+                is_file: false,
+            })
+        });
         assert_eq!(stems, ["@babel+core", "libfoo", "a-b", "python"]);
+    }
+
+    #[test]
+    fn files_have_hashes_of_their_content() {
+        let is = |text: &'static str, expected: &str| {
+            let is_file = true;
+            assert_eq!(stem(PathPart { text, is_file }), expected, "{text}");
+        };
+        is("chunk.4f3a2b1c.js", "chunk");
+        is("chunk-af3a2b1c.mjs", "chunk");
+        is("index-B7xQ9aZk.js", "index");
+        is("index-Dk29sLmN.js", "index");
+        is("chunk-QWERT2YU.js", "chunk");
+        is("main.0123456789abcdef0123.js", "main");
+        is("foo-1.2.jar", "foo");
+        is("libz.so.1.2", "libz.so");
+        for name in [
+            "step-1.js",
+            "worker-2.ts",
+            "use-DataList.js",
+            "my-template.js",
+            "a.component.ts",
+            "Big-REACTION.js",
+            "x-decaffed.js",
+        ] {
+            is(name, name);
+        }
+        assert_eq!(same(&["/w/a/step-1.js"], &["/w/a/step-2.js"]), [None]);
+        let (base, new) = ("/w/a/i-B7xQ9aZk.js", "/w/b/i-Dk29sLmN.js");
+        assert_eq!(same(&[base], &[new]), [Some(0)]);
     }
 
     proptest::proptest! {
