@@ -3,6 +3,8 @@
 //! In: a symbol's name and who made its code. Out: a [`CleanName`], by which a function is the same in another recording: no
 //! hashes, clones' numbers, tiers, addresses; its source place apart.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::Producer;
@@ -229,6 +231,31 @@ pub(super) fn trailing_number(text: &str) -> (&str, u32) {
     number.unwrap_or((text, 0))
 }
 
+/// The path of a script that is named by its URL: `file:///w/a%20b.mjs?t=1` is `/w/a b.mjs`. What asks for a module anew at each
+/// start adds a query to it. Other names are as they are.
+#[must_use]
+pub fn script_path(name: &str) -> Cow<'_, str> {
+    let Some(url) = name.strip_prefix("file://") else {
+        return Cow::Borrowed(name);
+    };
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    if !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let code = digits.filter(is_hex);
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +302,15 @@ mod tests {
                     "get size node:internal/x:321:20",
                 ),
                 ("JS:*a file:///w/my dir/h.js:1:2", "a /w/my dir/h.js:1:2"),
+                (
+                    "JS:*a file:///w/my%20dir/h.mjs?t=17:1:2",
+                    "a /w/my dir/h.mjs:1:2",
+                ),
+                (
+                    "JS:*a file:///w/100%/h%zz.mjs#x:1:2",
+                    "a /w/100%/h%zz.mjs:1:2",
+                ),
+                ("JS:*a /w/why?/h.js:1:2", "a /w/why?/h.js:1:2"),
                 ("Builtins_RegExpSplit", "Builtin:RegExpSplit"),
                 ("Builtin:ArrayMap", "Builtin:ArrayMap"),
             ],

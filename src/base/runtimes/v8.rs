@@ -310,7 +310,7 @@ fn clean(name: &str) -> CleanName {
     };
     CleanName {
         name: if name.is_empty() { ANONYMOUS } else { name }.to_owned(),
-        file: file.strip_prefix("file://").unwrap_or(file).to_owned(),
+        file: names::script_path(file).into_owned(),
         line,
         column,
     }

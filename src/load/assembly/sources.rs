@@ -16,6 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
 use crate::input::{FoundBy, Identity, Judged, Kept, SourceClaim, note_opened};
+use crate::runtimes::names::script_path;
 use crate::symbolize::{Answers, SourceMaps};
 
 /// The lines of a file.
@@ -191,7 +192,8 @@ impl<'p> Reader<'p> {
         }
         let unclaimed = SourceClaim::default();
         let claim = self.claims.get(name).unwrap_or(&unclaimed);
-        let found = self.find(Path::new(name), claim)?;
+        let path = script_path(name);
+        let found = self.find(Path::new(&*path), claim)?;
         Some((found.source, Some(found.file)))
     }
 

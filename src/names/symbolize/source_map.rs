@@ -4,6 +4,7 @@
 //! begins there is called in the original's text. A map is looked for by `--source-map`, by the script's own `sourceMappingURL`, and
 //! beside the script; one that does not fit the script is not used. Each is read once, when it is first asked for.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +16,7 @@ use super::written_name::{written_name, written_owner};
 use crate::diagnostics::Diagnostics;
 use crate::find::{self, Kind, Look, ScriptPlaces, SourcePaths};
 use crate::input::{FoundBy, Role, SourceClaim, Store};
+use crate::runtimes::names::script_path;
 use crate::wasm::ModuleMap;
 
 /// Larger maps are not read.
@@ -156,25 +158,25 @@ impl<'a> SourceMaps<'a> {
     /// Whether a script has a source map.
     #[must_use]
     pub fn has_map(&self, script: &str) -> bool {
-        path_of(script).is_some_and(|path| self.map_of(path).is_some())
+        path_of(script).is_some_and(|path| self.map_of(&path).is_some())
     }
 
     /// Where a place (line and column from 1, column 0 for none) of a script comes from.
     #[must_use]
     pub fn original(&self, script: &str, line: u32, column: u32) -> Option<Original> {
         let path = path_of(script)?;
-        let map = self.map_of(path)?;
+        let map = self.map_of(&path)?;
         let token = token_at(&map, line, column)?;
-        original(path, token)
+        original(&path, token)
     }
 
     /// The same for the place where a function begins, with its name there.
     #[must_use]
     pub fn function(&self, script: &str, line: u32, column: u32) -> Option<OriginalFunction> {
         let path = path_of(script)?;
-        let map = self.map_of(path)?;
+        let map = self.map_of(&path)?;
         let token = token_at(&map, line, column)?;
-        let place = original(path, token)?;
+        let place = original(&path, token)?;
         let name = self.name_at(&map, token, &place.file);
         Some(OriginalFunction { place, name })
     }
@@ -217,8 +219,8 @@ impl<'a> SourceMaps<'a> {
 }
 
 /// The path of a script, if it has one.
-fn path_of(script: &str) -> Option<&str> {
-    let path = script.strip_prefix("file://").unwrap_or(script);
+fn path_of(script: &str) -> Option<Cow<'_, str>> {
+    let path = script_path(script);
     path.starts_with('/').then_some(path)
 }
 

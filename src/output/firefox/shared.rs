@@ -20,6 +20,7 @@ use super::libs::{LibId, Libs};
 use crate::address::Avma;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::{CpuMode, Frame, FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
+use crate::runtimes::names::script_path;
 
 numbers! {
     /// A stack of the file.
@@ -75,7 +76,7 @@ fn mapped(profile: &Profile) -> IndexVec<SymbolId, Option<StringId>> {
     let mut mapped = index_vec![None; profile.symbols.len()];
     // Lines of a function are in few files, and most in its own.
     let mut own: IndexVec<SymbolId, Option<StringId>> = index_vec![None; profile.symbols.len()];
-    let plain = |file: &str| file.strip_prefix("file://").unwrap_or(file).to_owned();
+    let plain = |file: &str| script_path(file).into_owned();
     for frame in &profile.frames {
         let (Some(id), Some(line)) = (frame.symbol, frame.line) else {
             continue;
