@@ -80,6 +80,23 @@ fn what_is_never_freed_is_counted_and_no_probe_is_left() {
     assert!(again.contains(":malloc_ret__return"), "{again}");
 }
 
+/// `malloc` has a name, and is not what any view shows.
+#[test]
+fn names_are_judged_of_who_allocates() {
+    let Some(lab) = Lab::with("alloc-stripped", "alloc", &["-s"]) else {
+        return;
+    };
+    let Some(turn) = turn() else { return };
+    let words = ["-q", "--alloc", "-o", "out", "--", "./alloc", "100"];
+    let (status, said, _) = done(&mut record(&lab, &words));
+    drop(turn);
+    assert_eq!(status, Some(0), "{said}");
+    let (status, table, _) = lab.pjit(&["check"], "out");
+    assert_eq!(status, 3, "{table}");
+    assert!(table.contains("FAIL  symbols "), "{table}");
+    assert!(table.contains("have no symbol there: alloc"), "{table}");
+}
+
 /// Each of glibc's rarer functions, and what each gives.
 const RARE: &str = r"
 #define _GNU_SOURCE

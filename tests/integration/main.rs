@@ -5,6 +5,7 @@
 mod allocations;
 mod allocators;
 mod annotate;
+mod builds;
 mod bundle;
 mod check;
 mod cli;

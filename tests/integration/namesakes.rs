@@ -193,6 +193,37 @@ fn files_of_one_name_have_rows_of_their_own() {
 }
 
 /// Own files are packages of their own, also those of one name.
+/// Verdicts are about what is drawn: without the common factor, all of it takes twice as long.
+#[test]
+fn an_absolute_picture_tests_what_it_shows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = |side: &str, samples: u64| {
+        [0, 1, 2].map(|run: u64| {
+            let names = [
+                "JS:*a /w/x.js:1:2",
+                "JS:*b /w/x.js:3:2",
+                "JS:*c /w/x.js:5:2",
+            ];
+            let of = names.map(|name| (name, samples + run));
+            scripted(&folder.path().join(format!("{side}{run}")), &of)
+        })
+    };
+    let (base, new) = (runs("base", 500), runs("new", 1000));
+    let drawn = |options: &[&str]| {
+        let mut command = pjit();
+        command.args(["flamegraph", "-o", "-"]).args(options);
+        base.iter().for_each(|path| {
+            command.arg("--diff").arg(path);
+        });
+        let output = succeed(command.arg("--to").args(&new));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let absolute = drawn(&["--absolute"]);
+    assert!(absolute.contains("2.00 times, slower"), "{absolute}");
+    assert!(!absolute.contains("no change found"));
+    assert!(!drawn(&[]).contains("slower"));
+}
+
 #[test]
 fn own_files_of_one_name_pay_each_for_itself() {
     let folder = tempfile::tempdir().expect("a folder");

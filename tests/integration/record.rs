@@ -16,7 +16,7 @@ use crate::live::{Lab, total};
 use crate::support::{give_interrupts, pjit, program, send, skip};
 
 /// A folder in which things can be recorded.
-fn lab(test: &str) -> Option<Lab> {
+pub(crate) fn lab(test: &str) -> Option<Lab> {
     let lab = Lab::empty(&format!("record-{test}"));
     can_record(&lab).then_some(lab)
 }
@@ -28,14 +28,14 @@ fn can_record(lab: &Lab) -> bool {
 }
 
 /// `pjit record …` in the folder, with the variables of whoever runs the tests but for those that it merges.
-fn record(lab: &Lab, words: &[&str]) -> Command {
+pub(crate) fn record(lab: &Lab, words: &[&str]) -> Command {
     let mut command = pjit();
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.current_dir(lab.path(".")).arg("record").args(words);
     command
 }
 
-fn done(command: &mut Command) -> (Option<i32>, String, String) {
+pub(crate) fn done(command: &mut Command) -> (Option<i32>, String, String) {
     let Output {
         status,
         stdout,

@@ -301,6 +301,9 @@ mod tests {
                     "JS:^get size node:internal/x:321:20",
                     "get size node:internal/x:321:20",
                 ),
+                ("JS:betaLoop-1-liftoff", "betaLoop"),
+                ("JS:betaLoop-2-turbofan", "betaLoop"),
+                ("JS:wasm-function[3]-3-turbofan", "wasm-function[3]"),
                 ("JS:*a file:///w/my dir/h.js:1:2", "a /w/my dir/h.js:1:2"),
                 (
                     "JS:*a file:///w/my%20dir/h.mjs?t=17:1:2",

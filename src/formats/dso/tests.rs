@@ -782,6 +782,36 @@ fn the_inode_tells_which_of_several_files_is_at_hand() {
     assert_eq!(names_of(&[other], around), [None]);
 }
 
+/// Each container's volume counts its inodes from the same number. A mount of one file has a device of its own as well.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_number_on_two_devices_may_be_two_files() {
+    let (dir, facts) = program();
+    let path = dir.path().join("prog");
+    let long_name = path.to_str().expect("plain").as_bytes();
+    let hour = std::time::Duration::from_secs(3600);
+    let names = |devices: [(u32, u32); 2], ids: &[u8]| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+        dsos.set_made_here(facts.changed + hour..facts.changed + 2 * hour, None);
+        let ids = ids.iter().map(|id| BuildId::new(&[*id; 20]));
+        dsos.set_build_ids(ids.map(|id| (long_name.to_vec(), id.expect("a build ID"))));
+        let all = devices.map(|(major, minor)| {
+            let inode = Some((major, minor, facts.inode, 0));
+            dsos.intern(long_name, DsoKind::File, None, inode)
+        });
+        dsos.settle();
+        all.map(|dso| dsos.symbols(dso).and_then(|table| name(table, 0x1010)))
+    };
+    let found = || Some("last_one".to_owned());
+    let foreign = [(0, 4711), (0, 4712)];
+    assert_eq!(names(foreign, &[1]), [found(), found()]);
+    assert_eq!(names(foreign, &[1, 2]), [None, None]);
+    // The device of the file that is here.
+    let with_own = [facts.device, (0, 4712)];
+    assert_eq!(names(with_own, &[1, 2]), [found(), None]);
+}
+
 /// `mv` and `cp -p` keep times, and nothing tells the build of a program without an ID; of a file with one perf's own link changes
 /// the time.
 #[cfg(target_os = "linux")]

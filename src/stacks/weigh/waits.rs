@@ -376,7 +376,8 @@ impl Pairing<'_> {
     /// may have run and gone to sleep since.
     fn born(&mut self, mark: &Mark) {
         self.see(mark.thread, mark.time.0);
-        if self.has_begun && self.out.knows_running() {
+        let may_have_run = self.out.is_wide && !self.has_begun;
+        if self.out.knows_running() && !may_have_run {
             self.life(mark.thread).waiting = Some(Waiting {
                 from: mark.time.0,
                 sample: None,
@@ -672,14 +673,21 @@ mod tests {
             parent: process,
             child: process,
         };
-        // One that is made before switches are told of may have slept since.
-        tale.mark(0, 1, born);
-        tale.mark(1, 5, Moment::In);
         tale.mark(2, 10, born);
         tale.mark(2, 15, Moment::In);
-        tale.mark(0, 20, Moment::In);
         let lives = tale.pair();
         assert_eq!(told(&lives), [(2, 10, 15, Evidence::Exact)]);
         assert!(lives.intervals[0].is_start);
+        // Where all switches of a processor are told of from some time on, it may have run and slept before.
+        let mut wide = Tale::default();
+        wide.mark(1, 1, born);
+        wide.switch(0, 5, Some(RunState::Runnable), 11);
+        wide.mark(2, 6, born);
+        wide.switch(1, 9, Some(RunState::Blocked), 12);
+        wide.switch(2, 11, None, 0);
+        let waited = told(&wide.pair());
+        let of = |thread| waited.iter().find(|wait| wait.0 == thread);
+        assert_eq!(of(2), Some(&(2, 6, 9, Evidence::Exact)));
+        assert!(of(1).is_none_or(|wait| wait.1 >= 9), "{waited:?}");
     }
 }
