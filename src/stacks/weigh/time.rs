@@ -427,6 +427,8 @@ fn samples_of(
             Some(number) => SampleRef {
                 period,
                 state,
+                thread: interval.thread,
+                comm: interval.comm,
                 event: EventId(0),
                 label: frame.map_or(Label::NONE, |frame| labels.of(frame)),
                 ..recorded.all[number]

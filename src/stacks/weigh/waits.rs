@@ -194,6 +194,9 @@ fn has_all_switches(
     links >= ENOUGH && closed * 20 >= links * 19
 }
 
+/// The number of all threads that are dying.
+const NOBODY: u32 = u32::MAX;
+
 struct Pairing<'s> {
     tids: &'s [u32],
     lives: Vec<Life>,
@@ -220,28 +223,45 @@ impl Pairing<'_> {
         }
     }
 
+    /// Who goes. The kernel has no numbers of a dying thread for perf any more; that of the payload is still its own.
+    fn goer(&self, sample: &SampleRef, fields: SwitchFields) -> ThreadId {
+        if self.tids[sample.thread.index()] == NOBODY {
+            self.pids.find(fields.prev).unwrap_or(sample.thread)
+        } else {
+            sample.thread
+        }
+    }
+
     /// A sample of `sched:sched_switch`: the thread goes, and the payload tells who comes.
     fn switch(&mut self, number: SampleId, sample: &SampleRef, fields: SwitchFields) {
-        let (thread, time) = (sample.thread, sample.time.0);
+        let (thread, time) = (self.goer(sample, fields), sample.time.0);
         self.has_begun = true;
         self.see(thread, time);
         self.life(thread).coming = None;
         let tid = self.tids[thread.index()];
-        self.pids.called(fields.prev, tid, thread);
+        if tid != NOBODY {
+            self.pids.called(fields.prev, tid, thread);
+        }
         self.end_waiting(thread, time, Evidence::Bound);
         if self.out.has_switches {
             self.life(thread).leaving = Some(time);
         } else {
             self.end_running(thread, time);
         }
-        match fields.state {
+        match fields.state.filter(|_| tid != NOBODY) {
             None => self.life(thread).is_over = true,
             Some(state) => {
+                let is_known = thread == sample.thread;
+                let comm = if is_known {
+                    sample.comm
+                } else {
+                    self.life(thread).comm
+                };
                 self.life(thread).waiting = Some(Waiting {
                     from: time,
                     sample: Some(number),
                     state,
-                    comm: sample.comm,
+                    comm,
                     is_start: false,
                     is_fresh: true,
                 });
@@ -499,7 +519,7 @@ mod tests {
             let story = Story {
                 samples: &self.samples,
                 marks: &self.marks,
-                tids: &[0, 11, 12],
+                tids: &[0, 11, 12, NOBODY],
             };
             pair(story, &[true, false], &self.fields)
         }
@@ -689,5 +709,31 @@ mod tests {
         let of = |thread| waited.iter().find(|wait| wait.0 == thread);
         assert_eq!(of(2), Some(&(2, 6, 9, Evidence::Exact)));
         assert!(of(1).is_none_or(|wait| wait.1 >= 9), "{waited:?}");
+    }
+
+    /// A thread that is preempted while it dies has no number any more, and goes on to die.
+    #[test]
+    fn dying_threads_are_known_by_the_payload() {
+        let mut tale = Tale::default();
+        tale.switch(0, 1, Some(RunState::Runnable), 11);
+        tale.switch(1, 5, Some(RunState::Blocked), 0);
+        tale.switch(0, 6, Some(RunState::Runnable), 11);
+        let dying = |prev, state| SwitchFields {
+            prev,
+            next: 0,
+            state,
+            ran: 0,
+        };
+        tale.sample(SWITCH, 3, 8, dying(11, Some(RunState::Runnable)));
+        tale.switch(0, 9, Some(RunState::Runnable), 11);
+        tale.sample(SWITCH, 3, 10, dying(11, None));
+        // One that was never seen.
+        tale.sample(SWITCH, 3, 12, dying(77, Some(RunState::Runnable)));
+        tale.switch(0, 90, Some(RunState::Runnable), 0);
+        let waited = told(&tale.pair());
+        let of = |thread| waited.iter().filter(move |wait| wait.0 == thread);
+        let times: Vec<_> = of(1).map(|wait| (wait.1, wait.2)).collect();
+        assert_eq!(times, [(5, 6), (8, 9)]);
+        assert_eq!(of(3).count(), 0, "{waited:?}");
     }
 }
