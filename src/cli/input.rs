@@ -146,7 +146,7 @@ struct SymbolArgs {
     #[arg(short = 'm', long = "modules")]
     modules: bool,
 
-    /// Folder with the recorded files (repeatable)
+    /// Recorded files, also DIR,flat (repeatable)
     #[arg(long = "symfs", value_name = "DIR")]
     symfs: Vec<PathBuf>,
 
@@ -220,7 +220,11 @@ impl InputArgs {
             let paths = paths.iter().filter(|path| !is_none(path));
             named.extend(paths.map(|path| Named {
                 option,
-                path,
+                path: if option == "--symfs" {
+                    layout(path).0
+                } else {
+                    path
+                },
                 wanted,
             }));
         }
@@ -252,11 +256,14 @@ impl InputArgs {
             demangle_kernel: symbols.demangle_kernel,
         };
         let defaults = collect::Options::default();
-        let mut symfs = symbols.symfs.iter().cloned();
+        let roots = symbols.symfs.iter().map(|root| layout(root));
+        let mut symfs = roots.clone().map(|(dir, _)| dir.to_owned());
+        let flat_symfs = roots.filter(|(_, is_flat)| *is_flat);
         LoadOptions {
             search: SearchPaths {
                 symfs: symfs.next(),
                 more_symfs: symfs.collect(),
+                flat_symfs: flat_symfs.map(|(dir, _)| dir.to_owned()).collect(),
                 buildid_dir: symbols
                     .buildid_dir
                     .clone()
@@ -285,6 +292,15 @@ impl InputArgs {
             ..LoadOptions::of(source)
         }
     }
+}
+
+/// The folder of `--symfs DIR,LAYOUT`, and whether its files are side by side; as in perf the last comma counts.
+fn layout(root: &Path) -> (&Path, bool) {
+    let text = root.to_str().unwrap_or_default();
+    let flat = text.strip_suffix(",flat").map(|dir| (Path::new(dir), true));
+    let whole = text.strip_suffix(",hierarchy");
+    flat.or_else(|| Some((Path::new(whole?), false)))
+        .unwrap_or((root, false))
 }
 
 /// What a path that was typed stands for.

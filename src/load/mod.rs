@@ -13,6 +13,7 @@ mod lacking;
 mod names;
 mod options;
 mod reading;
+mod roots;
 mod several;
 mod source;
 mod summary;

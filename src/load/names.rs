@@ -6,7 +6,8 @@ use super::options::LoadOptions;
 use super::reading::history;
 use crate::diagnostics::Diagnostics;
 use crate::dso::demangle::{demangle, parameters};
-use crate::dso::{DsoId, DsoKind, NameStyle, haskell};
+use crate::dso::originals::Originals;
+use crate::dso::{DsoId, DsoKind, NameStyle};
 use crate::ids::Idx;
 use crate::needs::Needs;
 use crate::profile::names::original_name;
@@ -80,9 +81,10 @@ fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Lis
             continue;
         }
         let table = dsos.symbols(id);
-        let is_haskell = renames && haskell::is_of([dsos.binary(id), dsos.debug(id)]);
+        let originals = Originals::default();
+        let files = || [dsos.binary(id), dsos.debug(id)];
         for raw in table.into_iter().flat_map(|table| table.names()) {
-            let original = is_haskell.then(|| haskell::decode(raw)).flatten();
+            let original = renames.then(|| originals.of(raw, files)).flatten();
             let name = original.as_ref().map_or(raw, |name| name.as_bytes());
             if listener.wants(name) {
                 let parameters = parameters(raw);

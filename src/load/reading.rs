@@ -8,6 +8,7 @@ use super::clock::StageClock;
 use super::companions::{companions, refuse_unfit, source_maps, story, tell_refused, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
+use super::roots;
 use super::summary::{events_of, quality_of_events, summarise};
 use super::switch::switched;
 use super::times::{in_time, nothing_in_time};
@@ -122,6 +123,7 @@ pub(super) fn history<T>(
     let (session, samples) =
         Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
     let seen = look(&store, &recording, &session, &samples);
+    session.dsos.report_missed(|_| false);
     tell_refused(&store, diag);
     drop(session);
     drop(recording);
@@ -536,6 +538,7 @@ impl<'a> Reading<'_, 'a> {
             symbolize::resolve_with(known, request, dsos, &wasm)
         };
         clock.lap("symbols");
+        let elsewhere = roots::of_other_roots(session, &collected, diag);
         let answers = Answers {
             queries: &queries,
             resolution: &resolution,
@@ -604,6 +607,7 @@ impl<'a> Reading<'_, 'a> {
         };
         let seen = look.map(|look| look(&stages, &mut profile));
         let seen = seen.unwrap_or_default();
+        dsos.report_missed(|id| elsewhere.contains(&id));
         (profile, seen)
     }
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::numbering::{FIBER, LabelId, Met};
 use super::places::{FileId, FrameKey, FramesOfPcs, PlaceLine, PlaceSymbol, SymbolNumber};
 use super::{
-    CodeId, CodeVersion, Frame, FrameId, MappedRange, Object, ObjectId, Origin, Profile,
+    CodeId, CodeVersion, Frame, FrameId, MappedRange, Object, ObjectId, Origin, Profile, Recorded,
     SourceLine, StringId, Symbol, SymbolId,
 };
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
@@ -145,6 +145,7 @@ impl Filler<'_, '_> {
                 name: self.resolution.strings[name].clone(),
                 is_data: false,
                 inlined: true,
+                recorded: None,
                 origin: self.origin(name),
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
                 place: self.resolution.places.get(name).cloned().flatten(),
@@ -273,7 +274,12 @@ impl Filler<'_, '_> {
             origin: found.origin,
             parameters: found.parameters.clone(),
             place: found.place.clone(),
-            recorded: None,
+            recorded: found.raw.as_ref().map(|raw| {
+                Box::new(Recorded {
+                    name: raw.to_string(),
+                    is_word: false,
+                })
+            }),
         }
     }
 

@@ -459,11 +459,11 @@ pub struct Symbol {
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
     pub place: Option<Box<Place>>,
-    /// As the runtime named it, of functions of scripts that have a source map.
+    /// As the runtime or the file named it, where [`Symbol::name`] is the author's.
     pub recorded: Option<Box<Recorded>>,
 }
 
-/// A function of a script that has a source map, as the runtime named it.
+/// A function that is shown by its author's name: of a script that has a source map, or of a compiler that spells names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// The name in the recording.

@@ -10,6 +10,7 @@ mod bundle;
 mod check;
 mod cli;
 mod consumers;
+mod containers;
 mod corrupt;
 mod counts;
 #[cfg(feature = "dataset")]

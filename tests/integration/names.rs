@@ -293,36 +293,52 @@ fn names_of_symbols_are_only_text() {
     assert_eq!(stacks.values().sum::<u64>(), whole.values().sum::<u64>());
 }
 
-/// Names of Haskell are read back for people, and only where GHC's runtime is; report prints what perf prints.
+/// Names of Haskell, Nim and D are read back for people, and those that may be C's only where the language's runtime is; report
+/// prints what perf prints. Functions stay the program's own.
 #[test]
-fn names_of_haskell_are_read_back() {
-    for (test, flags, shown) in [
-        ("haskell", &["-DGHC"][..], "Main.$w<+%>"),
-        ("haskell-c", &[][..], "Main_zdwzlzpzvzg_info"),
+fn names_that_compilers_spell_are_read_back() {
+    let haskell = "Main_zdwzlzpzvzg_info";
+    let nim = "pluspercentpercent___n_43";
+    let d = "_D1d__T3VecTmVii3ZQl3sumMxFNaNbNiNfmZm";
+    for (test, name, runtime, shown) in [
+        ("haskell", haskell, "stg_upd_frame_info", "Main.$w<+%>"),
+        ("haskell-c", haskell, "other", haskell),
+        ("nim", nim, "NimMain", "n.+%%"),
+        ("nim-c", nim, "other", nim),
+        ("d", d, "other", "d.Vec!(…).sum"),
     ] {
-        let Some(lab) = Lab::with(test, "haskell", flags) else {
+        let flags = [format!("-DFUNCTION={name}"), format!("-DRUNTIME={runtime}")];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let Some(lab) = Lab::with(test, "spelled", &flags) else {
             return;
         };
         let options = ["-e", "cpu-clock", "-g"];
-        if lab.record("x.data", &options, &["./haskell"]).is_none() {
+        if lab.record("x.data", &options, &["./spelled"]).is_none() {
             return;
         }
-        let of_people: [&[&str]; 3] = [
+        let of_people: [&[&str]; 4] = [
             &["summary", "--format", "csv", "--table", "self"],
             &["flamegraph", "-o", "-"],
-            &["peek", shown.split(['$', '<']).next().expect("a part")],
+            &["peek", shown],
+            &["peek", name],
         ];
         for view in of_people {
             let text = lab.show(view, "x.data");
             let text = text.replace("&lt;", "<").replace("&gt;", ">");
             assert!(text.contains(shown), "{view:?}: {text}");
         }
+        let text = lab.show(&["summary", "--format", "text"], "x.data");
+        let own = text
+            .split("Own functions")
+            .nth(1)
+            .and_then(|own| own.split("What it does").next());
+        assert!(own.is_some_and(|own| own.contains(shown)), "{text}");
         for view in [&["report", "--stdio"][..], &["fold"], &["script"]] {
             let text = lab.show(view, "x.data");
-            assert!(text.contains("Main_zdwzlzpzvzg_info"), "{view:?}: {text}");
-            assert!(!text.contains("Main.$w"), "{view:?}: {text}");
+            assert!(text.contains(name), "{view:?}: {text}");
+            assert!(name == shown || !text.contains(shown), "{view:?}: {text}");
         }
         let raw = lab.show(&["summary", "--no-demangle"], "x.data");
-        assert!(raw.contains("Main_zdwzlzpzvzg_info"), "{raw}");
+        assert!(raw.contains(name), "{raw}");
     }
 }

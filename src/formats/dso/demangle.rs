@@ -26,7 +26,7 @@ const MAX_DEMANGLED: usize = 1 << 16;
 /// as long, where they repeat the arguments of templates.
 const MAX_GROWTH: usize = 64;
 /// Longest mangled name that is worth trying; compilers hash away longer ones.
-const MAX_MANGLED: usize = 1 << 16;
+pub(super) const MAX_MANGLED: usize = 1 << 16;
 
 /// The name as text, in the given style. Bytes that are not UTF-8 are replaced.
 #[must_use]
@@ -66,19 +66,23 @@ fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
 }
 
 /// Refuses to grow past what the length of a mangled name allows.
-struct Bounded {
+pub(super) struct Bounded {
     text: String,
     most: usize,
 }
 
 impl Bounded {
-    fn of(mangled: &str) -> Self {
+    pub(super) fn of(mangled: &str) -> Self {
         let most = mangled.len().saturating_mul(MAX_GROWTH);
         Self {
             // Most are about as long.
             text: String::with_capacity(mangled.len()),
             most: most.min(MAX_DEMANGLED),
         }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
     }
 }
 

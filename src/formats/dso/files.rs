@@ -109,6 +109,14 @@ static OTHER_INODE: OfFiles = OfFiles {
     advice: "Give the other one's folder with --symfs",
 };
 
+/// What is said of files that are another build than what was mapped, where several builds had their path.
+static OTHER_OF_PATH: OfFiles = OfFiles {
+    one: "it is one of several builds that had this path while it was recorded, as in containers, and not used for the others",
+    several: "are each one of several builds that had their path while it was recorded, as in containers, and not used for the \
+              others",
+    advice: "Give the folders of the others with --symfs",
+};
+
 /// What is said of files that are newer than the recording.
 static WRITTEN_SINCE: OfFiles = OfFiles {
     one: "it was written after the recording had ended, and has no build ID that tells whether it is the same; it is not used",
@@ -173,10 +181,12 @@ pub enum FileTrouble {
 }
 
 /// That a mapped file is not at hand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Missed {
     /// Why.
     pub(crate) trouble: FileTrouble,
+    /// Files that were there, and why each was not used.
+    refused: Vec<(PathBuf, Refused)>,
     /// Whether a file has the path and is known not to be the one that was mapped: then the build ID that the recording's
     /// table has for the path is that of this other file.
     pub(crate) refutes_id: bool,
@@ -186,7 +196,51 @@ impl From<FileTrouble> for Missed {
     fn from(trouble: FileTrouble) -> Self {
         Self {
             trouble,
+            refused: Vec::new(),
             refutes_id: false,
+        }
+    }
+}
+
+impl Missed {
+    /// Whether other files are there than the one that was mapped, as for a process that has another root. A program that was built
+    /// again is another build, too: that counts only where several files had its path.
+    pub(super) fn is_of_other_root(&self, dso: &Dso) -> bool {
+        self.refused.iter().any(|(_, why)| match why {
+            Refused::For(Against::NotMapped | Against::OtherInode) => true,
+            Refused::For(Against::OtherBuild { .. } | Against::Ambiguous) => dso.shares_path,
+            _ => false,
+        })
+    }
+
+    /// Says why each file that was there was not used.
+    pub(super) fn report(&self, dso: &Dso, diag: &Diagnostics) {
+        for (path, why) in &self.refused {
+            let shown = path.display();
+            match why {
+                Refused::For(Against::OtherBuild { .. }) if dso.shares_path => {
+                    diag.warn_of_file(&OTHER_OF_PATH, shown.to_string());
+                }
+                Refused::For(Against::OtherBuild { found, want }) => diag.warn_beside(format!(
+                    "{shown}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
+                     functions stay unresolved. Put the recorded file under a directory and give it with --symfs, or \
+                     add it to the build-ID cache (perf buildid-cache --add FILE)"
+                )),
+                Refused::For(Against::NoBuildId(want)) => diag.warn_beside(format!(
+                    "{shown}: has no build ID, the recording has {want}; it is another file and not used"
+                )),
+                Refused::For(Against::NotMapped) => diag.warn_of_file(&NOT_MAPPED, shown.to_string()),
+                Refused::For(Against::OtherInode) => diag.warn_of_file(&OTHER_INODE, shown.to_string()),
+                Refused::For(Against::WrittenSince) => {
+                    diag.warn_of_file(&WRITTEN_SINCE, shown.to_string());
+                }
+                Refused::For(Against::Overwritten) => diag.warn_of_file(&OVERWRITTEN, shown.to_string()),
+                Refused::For(Against::Ambiguous) => diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
+                Refused::Unreadable(why) => {
+                    diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));
+                }
+                Refused::Missing(_) | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
+            }
         }
     }
 }
@@ -195,6 +249,7 @@ impl From<FileTrouble> for Missed {
 type Candidate<'a> = (Arc<ElfFile<'a>>, Evidence, Door);
 
 /// Why a candidate was not used.
+#[derive(Debug)]
 enum Refused {
     /// Not there, not to be opened, or a program of another kind of machine.
     Missing(Outcome),
@@ -263,7 +318,6 @@ impl<'a> Opener<'_, 'a> {
             look.took(door.path());
             return Ok(self.found(dso, elf, &door, evidence));
         }
-        self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
         let is_other = |(_, why): &(PathBuf, Refused)| {
             matches!(
@@ -274,6 +328,7 @@ impl<'a> Opener<'_, 'a> {
         Err(Missed {
             trouble: troubles.max().unwrap_or(FileTrouble::Missing),
             refutes_id: refused.iter().any(is_other),
+            refused,
         })
     }
 
@@ -375,33 +430,6 @@ impl<'a> Opener<'_, 'a> {
         Ok((elf, evidence.map_err(Refused::For)?))
     }
 
-    fn report(&self, refused: &[(PathBuf, Refused)]) {
-        for (path, why) in refused {
-            let shown = path.display();
-            match why {
-                Refused::For(Against::OtherBuild { found, want }) => self.diag.warn_beside(format!(
-                    "{shown}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
-                     functions stay unresolved. Put the recorded file under a directory and give it with --symfs, or \
-                     add it to the build-ID cache (perf buildid-cache --add FILE)"
-                )),
-                Refused::For(Against::NoBuildId(want)) => self.diag.warn_beside(format!(
-                    "{shown}: has no build ID, the recording has {want}; it is another file and not used"
-                )),
-                Refused::For(Against::NotMapped) => self.diag.warn_of_file(&NOT_MAPPED, shown.to_string()),
-                Refused::For(Against::OtherInode) => self.diag.warn_of_file(&OTHER_INODE, shown.to_string()),
-                Refused::For(Against::WrittenSince) => {
-                    self.diag.warn_of_file(&WRITTEN_SINCE, shown.to_string());
-                }
-                Refused::For(Against::Overwritten) => self.diag.warn_of_file(&OVERWRITTEN, shown.to_string()),
-                Refused::For(Against::Ambiguous) => self.diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
-                Refused::Unreadable(why) => {
-                    self.diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));
-                }
-                Refused::Missing(_) | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
-            }
-        }
-    }
-
     fn vdso(&self, dso: &Dso) -> Option<Opened<'a>> {
         let is_narrow = dso.long_name == VDSO_32;
         let look = Look::new(self.diag, Kind::Vdso, &dso.long_name);
@@ -501,6 +529,7 @@ impl<'a> Opener<'_, 'a> {
             link: binary.and_then(|b| debug_link(&b.elf)),
             found: binary.map(Opened::path),
             shares_path: dso.shares_path,
+            is_proven: dso.sure_of_id || binary.is_some(),
         });
         let look = Look::new(self.diag, Kind::Debug, &dso.long_name);
         places.into_iter().find_map(|debug| {

@@ -3,8 +3,6 @@
 //! In: `PACKAGE_MODULE_NAME_info`, where all signs but letters and digits are spelled. Out: `MODULE.NAME`. A name that does not
 //! decode to the last letter is left as it is. perf does not read them, so only views for people do.
 
-use super::elf::ElfFile;
-
 /// What ends the names of code.
 const ENDINGS: [&str; 7] = [
     "_con_info",
@@ -16,15 +14,8 @@ const ENDINGS: [&str; 7] = [
     "_ret",
 ];
 
-/// Whether one of these files has code of GHC's runtime, which all that it compiles is linked with. Without that a name may be C's.
-pub(crate) fn is_of<'f, 'a: 'f>(files: [Option<&'f ElfFile<'a>>; 2]) -> bool {
-    const OF_RUNTIME: &[u8] = b"\0stg_upd_frame_info\0";
-    let files = files.into_iter().flatten();
-    let mut names = files.flat_map(|file| [".strtab", ".dynstr"].map(|name| file.section(name)));
-    names.any(|names| {
-        names.is_some_and(|names| memchr::memmem::find(names.data, OF_RUNTIME).is_some())
-    })
-}
+/// What all that GHC compiles is linked with: without it a name may be C's.
+pub(super) const OF_RUNTIME: &[u8] = b"\0stg_upd_frame_info\0";
 
 /// The name of a function as its author has it.
 #[must_use]

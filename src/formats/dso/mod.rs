@@ -4,11 +4,12 @@
 //! files are checked and opened (`files`) when first asked for, where [`crate::find`] says. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
 //! choice among nested symbols (`rbtree`); [`kernel`] finds and reads kallsyms (`kallsyms`), vmlinux and modules; [`demangle`] makes names
-//! readable, [`haskell`] those of GHC for people; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
+//! readable, [`originals`] those of Haskell, Nim and D for people; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
 pub(crate) mod build_elf;
 
+pub mod d_names;
 pub mod demangle;
 pub mod elf;
 mod entries;
@@ -20,6 +21,8 @@ pub mod haskell;
 mod kallsyms;
 pub mod kernel;
 mod kin;
+pub mod nim;
+pub(crate) mod originals;
 mod plt;
 mod preload;
 mod same_path;

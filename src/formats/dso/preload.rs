@@ -42,12 +42,8 @@ impl<'a> Files<'a> {
     }
 
     /// Why the mapped file is not at hand, if somebody asked for it.
-    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
-        self.binary
-            .get()?
-            .as_ref()
-            .err()
-            .map(|missed| missed.trouble)
+    pub(super) fn missed(&self) -> Option<&Missed> {
+        self.binary.get()?.as_ref().err()
     }
 }
 

@@ -65,6 +65,13 @@ impl Dso {
         let (_, _, number, _) = self.inode.filter(|_| self.shares_path)?;
         Some(number)
     }
+
+    /// What tells it from other files of its path: the inode and the build ID that were recorded with it.
+    #[must_use]
+    pub fn told_apart_by(&self) -> (Option<u64>, Option<BuildId>) {
+        let inode = self.inode_among_others();
+        (inode, self.build_id.filter(|_| self.sure_of_id))
+    }
 }
 
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.
@@ -400,11 +407,40 @@ impl<'a> DsoTable<'a> {
         is_file.then(|| self.loading(id).trouble()).flatten()
     }
 
+    /// Whether a file that was mapped is not at hand, and others are in its place, as for a process that has another root. Says
+    /// nothing of files that nobody asked for.
+    #[must_use]
+    pub fn is_of_other_root(&self, id: DsoId) -> bool {
+        let missed = self.files[id].missed();
+        missed.is_some_and(|missed| missed.is_of_other_root(self.get(id)))
+    }
+
+    /// Warns of the files that were asked for and not used, but for some.
+    pub fn report_missed(&self, is_left_out: impl Fn(DsoId) -> bool) {
+        let asked = self.files.iter_enumerated();
+        let missed = asked.filter_map(|(id, files)| Some((id, files.missed()?)));
+        for (id, missed) in missed.filter(|(id, _)| !is_left_out(*id)) {
+            missed.report(self.get(id), self.diag);
+        }
+    }
+
+    /// Whether other folders than this machine's stand for `/`.
+    #[must_use]
+    pub fn is_given_roots(&self) -> bool {
+        self.search.symfs.is_some()
+    }
+
+    /// Whether it was recorded on this machine.
+    #[must_use]
+    pub fn is_of_here(&self) -> bool {
+        self.here.is_some()
+    }
+
     /// The files that were asked for and are not at hand, and why.
     pub fn missing(&self) -> impl Iterator<Item = (&Dso, FileTrouble)> {
         let asked = self.dsos.iter().zip(&self.files);
         let asked = asked.filter(|(dso, _)| matches!(dso.kind, DsoKind::File | DsoKind::Vdso));
-        asked.filter_map(|(dso, files)| Some((dso, files.asked_in_vain()?)))
+        asked.filter_map(|(dso, files)| Some((dso, files.missed()?.trouble)))
     }
 
     /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. File offsets

@@ -463,6 +463,7 @@ fn resolve_file(path: &[u8], search: SearchPaths, id: Option<u8>) -> (Option<Str
     let build_id = id.and_then(|id| BuildId::new(&[id; 20]));
     let dso = dsos.intern(path, DsoKind::File, build_id, None);
     let found = dsos.symbols(dso).and_then(|table| name(table, 0x1010));
+    dsos.report_missed(|_| false);
     let warnings = diag
         .take()
         .into_iter()
@@ -605,6 +606,7 @@ fn of_several_roots_the_one_with_the_best_evidence_is_taken() {
         dsos.settle();
         let symbol = |dso: &DsoId| dsos.symbols(*dso).and_then(|table| name(table, 0x1010));
         let names: Vec<_> = all.iter().map(symbol).collect();
+        dsos.report_missed(|_| false);
         let said = diag.take().into_iter();
         let said = said.filter(|(level, _)| *level == Level::Warning);
         (names, said.map(|(_, text)| text).collect::<Vec<_>>())
@@ -653,6 +655,7 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
         dsos.settle();
         let found = |dso, at| dsos.symbols(dso).and_then(|table| name(table, at));
         let names = (found(host, 0x1010), found(guest, 0x3010));
+        dsos.report_missed(|_| false);
         let warned = diag
             .take()
             .iter()
@@ -721,6 +724,7 @@ fn a_file_that_may_be_any_of_several_names_none_of_them() {
                 .zip(&names)
                 .all(|(id, name)| id.is_some() == name.is_some())
         );
+        dsos.report_missed(|_| false);
         (names, diag.warnings())
     };
     let (names, warnings) = names_of([0x1000; 3]);

@@ -14,6 +14,8 @@ pub struct SearchPaths {
     pub symfs: Option<PathBuf>,
     /// The same once more: other roots of processes that ran in containers.
     pub more_symfs: Vec<PathBuf>,
+    /// Which of these folders hold all files side by side (`--symfs DIR,flat`): a file is known by the last part of its path.
+    pub flat_symfs: Vec<PathBuf>,
     /// The build-ID cache, `~/.debug` or `--buildid-dir`. `None`: not used.
     pub buildid_dir: Option<PathBuf>,
     /// The cache of debuginfod's client. `None`: not used.
@@ -125,7 +127,17 @@ impl SearchPaths {
     /// An absolute path in each of them.
     pub(super) fn in_roots(&self, path: &Path) -> impl Iterator<Item = Place> {
         let roots = self.roots().into_iter();
-        roots.map(move |root| Place::in_root(&root, path))
+        roots.map(move |root| self.in_root(&root, path))
+    }
+
+    /// An absolute path below a folder that stands for `/`.
+    pub(super) fn in_root(&self, root: &Path, path: &Path) -> Place {
+        match path.file_name() {
+            Some(name) if self.flat_symfs.iter().any(|flat| flat == root) => {
+                Place::in_root(root, Path::new(name))
+            }
+            _ => Place::in_root(root, path),
+        }
     }
 
     /// The build-ID cache; under `--symfs` the one in there (`symbol__config_symfs`).
@@ -134,6 +146,17 @@ impl SearchPaths {
             Some(dir) => Some(dir.join(CACHE)),
             None => self.buildid_dir.clone(),
         }
+    }
+
+    /// The same without `--symfs`, for files whose build ID is proven: an ID is as true there as it is below a folder. What came
+    /// with a recording is all that there is of it.
+    pub(super) fn systems_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<Place> {
+        let is_apart = self.symfs.is_some() && self.bundle.is_none();
+        let system = is_apart.then(|| Self {
+            buildid_dir: self.buildid_dir.clone(),
+            ..Self::default()
+        });
+        system.map_or_else(Vec::new, |system| system.in_cache(build_id, leaf))
     }
 
     /// Places inside the build-ID cache for one build: `leaf` is `elf`, `debug`, `vdso`, `kallsyms`, …

@@ -46,6 +46,8 @@ pub(crate) struct DebugOf<'n> {
     pub(crate) found: Option<&'n Path>,
     /// Whether several files had its path.
     pub(crate) shares_path: bool,
+    /// Whether its build ID was recorded with a mapping, or is that of the program that was found.
+    pub(crate) is_proven: bool,
 }
 
 impl SearchPaths {
@@ -59,7 +61,7 @@ impl SearchPaths {
             // What had no name in any folder can only be given.
             let given = memfd_name(name).filter(|_| !root.as_os_str().is_empty());
             let names = given.into_iter().chain([name]);
-            names.map(move |name| Place::in_root(&root, path_of(name)))
+            names.map(move |name| self.in_root(&root, path_of(name)))
         });
         let fetched = ids.clone();
         let fetched = fetched.filter_map(|id| self.fetched(&id, debuginfod::PROGRAM));
@@ -89,7 +91,7 @@ impl SearchPaths {
     /// A vdso that was saved.
     pub(crate) fn vdso(&self, id: Option<BuildId>) -> impl Iterator<Item = Place> {
         let given = self.given_roots();
-        let given = given.map(|root| Place::in_root(&root, Path::new(VDSO)));
+        let given = given.map(|root| self.in_root(&root, Path::new(VDSO)));
         given.chain(id.into_iter().flat_map(|id| self.in_cache(&id, "vdso")))
     }
 
@@ -109,15 +111,23 @@ impl SearchPaths {
         let in_roots = self.roots().into_iter().flat_map(move |root| {
             let of_path = |path: &PathBuf| {
                 let recorded = shared.clone().unwrap_or_else(|| path.clone());
-                (Place::in_root(&root, path), recorded)
+                (self.in_root(&root, path), recorded)
             };
             paths.iter().map(of_path).collect::<Vec<_>>()
         });
         // The cache may hold a copy that was not stripped, put there by `perf buildid-cache --add`.
         let cached = of.build_id.into_iter().flat_map(move |id| {
             let leaves = ["debug", "elf"].into_iter();
-            let cached = leaves.flat_map(move |leaf| self.in_cache(&id, leaf));
-            cached.chain(self.fetched(&id, debuginfod::DEBUG))
+            let cached = leaves.flat_map(move |leaf| {
+                let system = of.is_proven.then(|| self.systems_cache(&id, leaf));
+                let cached = self.in_cache(&id, leaf).into_iter();
+                cached.chain(system.into_iter().flatten())
+            });
+            let is_apart = self.symfs.is_some() && self.bundle.is_none() && of.is_proven;
+            let system = below_debug_root(&id).filter(|_| is_apart);
+            let system = system.map(|path| Place::in_root(Path::new(""), &path));
+            let fetched = self.fetched(&id, debuginfod::DEBUG);
+            system.into_iter().chain(cached).chain(fetched)
         });
         let cached = cached.map(move |place| (place, by_id.clone().unwrap_or_default()));
         let found = of.found.map(Path::to_owned);
@@ -162,10 +172,7 @@ impl SearchPaths {
         }
         paths.extend(below_debug_root(id));
         let of_root = |root: &PathBuf| -> Vec<Place> {
-            paths
-                .iter()
-                .map(|path| Place::in_root(root, path))
-                .collect()
+            paths.iter().map(|path| self.in_root(root, path)).collect()
         };
         roots.iter().flat_map(of_root).collect()
     }

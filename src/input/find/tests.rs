@@ -83,6 +83,7 @@ fn debug_files_are_looked_for_by_link_by_path_and_by_build_id() {
         link: Some((b"../up/app.dbg", 7)),
         found: Some(Path::new("/bin/app")),
         shares_path: false,
+        is_proven: false,
     };
     let all = |of| -> Vec<DebugPlace> { search.debug_files(of).collect() };
     let places = |of| {
@@ -135,6 +136,41 @@ fn debug_files_are_looked_for_by_link_by_path_and_by_build_id() {
             .iter()
             .all(|debug| debug.recorded == Path::new(&by_id))
     );
+}
+
+/// An ID is as true on this machine as it is below the folder. What was packed is all that there is of a bundle.
+#[test]
+fn a_proven_debug_file_of_this_machine_is_taken_with_symfs_too() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let places = |search: &SearchPaths, is_proven| {
+        let places = search.debug_files(DebugOf {
+            name: b"/bin/app",
+            build_id: Some(id()),
+            link: None,
+            found: None,
+            shares_path: false,
+            is_proven,
+        });
+        names(dir.path(), places.map(|debug| debug.place))
+    };
+    let search = SearchPaths {
+        buildid_dir: Some("/cache".into()),
+        ..below(dir.path())
+    };
+    let system = [
+        format!("/usr/lib/debug/.build-id/{ID}.debug"),
+        format!("/cache/.build-id/{ID}/debug"),
+    ];
+    let has = |places: &[String]| system.each_ref().map(|place| places.contains(place));
+    assert_eq!(has(&places(&search, true)), [true; 2]);
+    assert_eq!(has(&places(&search, false)), [false; 2]);
+    // Files that lie side by side have no folders.
+    let flat = SearchPaths {
+        flat_symfs: vec![dir.path().to_owned()],
+        ..search
+    };
+    let first = &places(&flat, false)[0];
+    assert_eq!(first, "FOLDER/app.debug");
 }
 
 #[test]
@@ -319,6 +355,7 @@ fn no_name_leads_out_of_its_folder() {
             link: Some((bytes, 0)),
             found: None,
             shares_path: false,
+            is_proven: false,
         });
         let (maps, _) = scripts
             .maps(name, Some(&script), name.to_str())
@@ -385,6 +422,7 @@ fn the_cache_of_debuginfods_client_is_looked_at_last() {
                 link: None,
                 found: None,
                 shares_path: false,
+                is_proven: false,
             };
             let places = search.debug_files(of);
             names(folder, places.map(|debug| debug.place))

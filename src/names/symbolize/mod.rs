@@ -142,6 +142,8 @@ pub struct Symbol {
     pub end: u64,
     /// Name as shown.
     pub name: String,
+    /// As its file has it, where the one that is shown is the author's.
+    pub raw: Option<Box<str>>,
     /// `STT_OBJECT`
     pub is_data: bool,
     /// Whose code it is.

@@ -4,7 +4,7 @@
 //! outcome does not depend on who did what.
 
 use std::cell::{OnceCell, RefCell};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
@@ -28,7 +28,7 @@ use super::{
 use crate::address::FileOffset;
 use crate::dso::demangle::{demangle, parameters};
 use crate::dso::go::GoTable;
-use crate::dso::haskell;
+use crate::dso::originals::Originals;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
@@ -128,8 +128,8 @@ struct Object<'t, 'a, 'd> {
     is_kernel: bool,
     /// Whether it is asked whose code functions are.
     origins: bool,
-    /// Whether GHC compiled it; found out when a name looks like that.
-    is_haskell: OnceLock<bool>,
+    /// Which languages spell names in it.
+    originals: Originals,
     /// Distinct symbols that were hit, by address.
     symbols: IndexVec<HitId, crate::dso::SymbolRef<'t>>,
     /// For each query of the group: which it is, and its symbol.
@@ -798,14 +798,14 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         order.iter().map(name).collect()
     }
 
-    /// The name of a function of Haskell as its author has it, where views show original names.
-    fn of_haskell(&self, object: &Object<'_, '_, '_>, name: &[u8]) -> Option<String> {
+    /// The name of a function as its author has it, where views show original names.
+    fn original(&self, object: &Object<'_, '_, '_>, name: &[u8]) -> Option<String> {
         let is_asked = self.needs.contains(Needs::ORIGINALS) && !object.is_kernel;
-        let is_asked = is_asked && self.options.names != NameStyle::Raw;
-        let decoded = is_asked.then(|| haskell::decode(name)).flatten()?;
-        let dso = object.dso?;
-        let is_of = || haskell::is_of([self.dsos.binary(dso), self.dsos.debug(dso)]);
-        object.is_haskell.get_or_init(is_of).then_some(decoded)
+        let dso = object
+            .dso
+            .filter(|_| is_asked && self.options.names != NameStyle::Raw)?;
+        let files = || [self.dsos.binary(dso), self.dsos.debug(dso)];
+        object.originals.of(name, files)
     }
 
     fn symbol(&self, dso: DsoId, object: usize, hit: HitId, name: &[u8]) -> Symbol {
@@ -816,13 +816,16 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         } else {
             self.options.names
         };
+        let original = self.original(object, name);
+        let raw = original
+            .as_ref()
+            .map(|_| String::from_utf8_lossy(name).into());
         Symbol {
             dso,
             start: symbol.start,
             end: symbol.end,
-            name: self
-                .of_haskell(object, name)
-                .unwrap_or_else(|| self.show(name, style)),
+            name: original.unwrap_or_else(|| self.show(name, style)),
+            raw,
             is_data: symbol.is_data,
             origin: Origin::Unknown,
             parameters: None,
@@ -841,13 +844,23 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     fn demangled_names(&self, threads: usize) -> Shown<'d> {
         let mut known: FxHashMap<&'d [u8], ShownId> = FxHashMap::default();
         let mut distinct: IndexVec<ShownId, &'d [u8]> = IndexVec::new();
-        for &name in self.expanded.iter().flat_map(|e| &e.names) {
-            known.entry(name).or_insert_with(|| distinct.push(name));
+        let mut objects = Vec::new();
+        for (expanded, (object, _)) in self.expanded.iter().zip(self.owners) {
+            for &name in &expanded.names {
+                known.entry(name).or_insert_with(|| {
+                    objects.push(*object);
+                    distinct.push(name)
+                });
+            }
         }
         let style = self.options.names;
         let affordable = affordable(distinct.iter().copied());
-        let texts = in_parallel(affordable.chunks(128).collect(), threads, |chunk| {
-            let shown = |name: &&'d [u8]| self.show(name, style);
+        let all: Vec<_> = affordable.into_iter().zip(objects).collect();
+        let texts = in_parallel(all.chunks(128).collect(), threads, |chunk| {
+            let shown = |&(name, object): &(&'d [u8], usize)| {
+                let original = self.original(&self.objects[object], name);
+                original.unwrap_or_else(|| self.show(name, style))
+            };
             chunk.iter().map(shown).collect::<Vec<_>>()
         });
         Shown {
@@ -1018,6 +1031,7 @@ mod tests {
             start: 0,
             end: 1,
             name: name.to_owned(),
+            raw: None,
             is_data: false,
             origin: Origin::Unknown,
             parameters: None,

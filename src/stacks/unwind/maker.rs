@@ -21,7 +21,8 @@ use super::rules::{
 };
 use super::{CodeLocation, CodeSpace, FrameOrigin, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
-use crate::dso::{DsoId, elf::ElfFile, haskell};
+use crate::dso::originals::is_of_haskell;
+use crate::dso::{DsoId, elf::ElfFile};
 use crate::ids::{IndexVec, Spare, numbers};
 use crate::runtimes::HostLoop;
 use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
@@ -163,7 +164,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         else {
             return false;
         };
-        let is_of = || haskell::is_of([binary, debug]);
+        let is_of = || is_of_haskell([binary, debug]);
         *self.haskell.entry(dso).or_insert_with(is_of)
     }
 

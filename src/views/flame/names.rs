@@ -100,7 +100,7 @@ pub(super) fn kind(profile: &Profile, frame: &Frame) -> Kind {
 }
 
 /// Cuts an argument list: from the first `(` outside brackets that begins neither a Go receiver
-/// (`.(*T)`) nor `(anonymous namespace)`.
+/// (`.(*T)`) nor `(anonymous namespace)` nor what D's templates are given (`!(…)`).
 #[must_use]
 pub fn without_arguments(name: &str) -> &str {
     if memchr::memchr(b'(', name.as_bytes()).is_none() {
@@ -113,7 +113,10 @@ pub fn without_arguments(name: &str) -> &str {
             '<' | '{' | '[' => depth += 1,
             '>' | '}' | ']' | ')' => depth -= 1,
             '(' => {
-                let kept = previous == Some('.') || name[at..].starts_with("(anonymous namespace)");
+                let rest = &name[at..];
+                let kept = previous == Some('.')
+                    || rest.starts_with("(anonymous namespace)")
+                    || previous == Some('!') && rest.starts_with("(…)");
                 if depth == 0 && !kept && at > 0 {
                     return &name[..at];
                 }
@@ -169,6 +172,7 @@ mod tests {
                 "{lambda(auto:1&)#1}::operator",
             ),
             ("Hot.fib(int)", "Hot.fib"),
+            ("d.Vec!(…).sum", "d.Vec!(…).sum"),
         ] {
             assert_eq!(without_arguments(name), expected);
         }

@@ -15,7 +15,8 @@ use crate::build_id::BuildId;
 use crate::ids::{IndexVec, index_vec};
 use crate::intern::ItemIndex;
 use crate::profile::{
-    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Place, Producer, Profile, SymbolId, more,
+    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Place, Producer, Profile, Symbol, SymbolId,
+    more,
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::dump_names::numbers_of_dump;
@@ -338,6 +339,14 @@ pub fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
     }
 }
 
+/// A function's name as its file has it, where it is shown by another one.
+fn spelled(symbol: &Symbol) -> Option<&str> {
+    symbol
+        .recorded
+        .as_ref()
+        .map(|recorded| recorded.name.as_str())
+}
+
 /// g++ gives functions that are only ever inlined no namespace: the user's `operator()` and the library's are not one function.
 fn labelled(clean: CleanName, whose: &str) -> CleanName {
     CleanName {
@@ -379,7 +388,8 @@ impl<'p> TableMaker<'p> {
         }
         let mut is_haskell = index_vec![false; profile.objects.len()];
         for symbol in &profile.symbols {
-            is_haskell[symbol.object] |= is_main[symbol.object] && is_of_haskell(&symbol.name);
+            is_haskell[symbol.object] |=
+                is_main[symbol.object] && is_of_haskell(symbol.recorded_name());
         }
         Self {
             profile,
@@ -469,6 +479,7 @@ impl<'p> TableMaker<'p> {
         let facts = Facts {
             object,
             name,
+            spelled: symbol.filter(|_| producer.is_none()).and_then(spelled),
             clean: &clean,
             producer,
             is_kernel,

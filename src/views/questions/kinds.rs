@@ -54,6 +54,8 @@ pub struct Facts<'p> {
     pub object: Option<&'p Object>,
     /// Its symbol's name; nothing where there is none.
     pub name: Option<&'p str>,
+    /// As its file has it, where [`Facts::name`] is the author's.
+    pub spelled: Option<&'p str>,
     /// The name made clean.
     pub clean: &'p CleanName,
     /// Who generated it.
@@ -121,22 +123,23 @@ fn by_rules(facts: &Facts<'_>, object: &Object) -> Kind {
 
 /// A function of the main executable.
 fn of_program(facts: &Facts<'_>) -> Kind {
+    let spelled = facts.spelled.unwrap_or(&facts.clean.name);
     match facts.origin {
         Origin::Std => return Kind::Std,
         Origin::Dependency => return Kind::Dependency,
         // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`; C's library
         // may be linked in with debug information of any folder.
-        Origin::Own if facts.clean.name.contains("::") || is_mangled(&facts.clean.name) => {
+        Origin::Own if facts.clean.name.contains("::") || is_mangled(spelled) => {
             return Kind::Own;
         }
         Origin::Own | Origin::Unknown => {}
     }
     match facts.name {
-        Some(_) if is_standard(&facts.clean.name) => Kind::Std,
+        Some(_) if is_standard(spelled) => Kind::Std,
         Some(name)
             if facts.is_haskell
                 && facts.origin == Origin::Unknown
-                && is_of_haskells_runtime(name) =>
+                && is_of_haskells_runtime(facts.spelled.unwrap_or(name)) =>
         {
             Kind::Std
         }
