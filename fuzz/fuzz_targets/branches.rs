@@ -1,4 +1,4 @@
-//! Samples with branches and accesses to memory, of any bytes: all rows, keys and columns that there are of them.
+//! Samples with branches and accesses to memory, of any bytes: all rows, keys and columns that there are of them, and a summary.
 #![no_main]
 
 use pjit_fuzz::custom::{self, Attributes};
@@ -32,4 +32,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let recording = custom::file(&attributes, &records, &[]);
     pjit_fuzz::run_report(&recording);
     pjit_fuzz::run_script(&recording);
+    pjit_fuzz::run_summary(&recording);
 });

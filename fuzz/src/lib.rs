@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Parser;
-use pjit::ask::{Report, Request, Script};
+use pjit::ask::{Report, Request, Script, Summary};
 use pjit::cli::input::Environment;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
@@ -20,6 +20,7 @@ use pjit::find::SearchPaths;
 use pjit::input::Store;
 use pjit::load::{LoadOptions, Source};
 use pjit::needs::Needs;
+use pjit::output::answer::{self, Format};
 use pjit::output::folded::{self, FoldOptions};
 use pjit::output::stdio;
 use pjit::output::stat;
@@ -162,6 +163,18 @@ pub fn run_report(recording: &[u8]) {
         };
         if let Ok(report) = reported.build() {
             stdio::write(&report, &mut io::sink()).expect("a sink takes everything");
+        }
+    }
+}
+
+/// `pjit summary` of a recording, with what it says of branches.
+pub fn run_summary(recording: &[u8]) {
+    static REQUEST: OnceLock<Request<Summary>> = OnceLock::new();
+    write("perf.data", recording);
+    let request = REQUEST.get_or_init(|| Request::of(options().0.clone(), Summary::default()));
+    if let Ok(summarised) = request.ask(&Diagnostics::new()) {
+        for format in [Format::Text, Format::Json] {
+            answer::write(&summarised, format, None, &mut io::sink()).expect("a sink takes everything");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::dso::{self, DsoTable, KernelIdentity, Span};
 use crate::find::SearchPaths;
 use crate::input::{BUNDLE_ROOT, Refusal, Store, Story, is_link, this_machine};
 use crate::needs::Needs;
-use crate::perfdata::{OpenError, Recording};
+use crate::perfdata::{BuildIdEntry, CpuMode, OpenError, Recording};
 use crate::session::Session;
 use crate::session::jit::{JitBuilder, RecordingClock};
 use crate::symbolize::{SourceMapSearch, SourceMaps};
@@ -141,12 +141,19 @@ fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
         .features
         .build_ids
         .iter()
-        .find(|entry| entry.name.starts_with(b"[kernel.kallsyms]"))
+        .find(|entry| is_kernel(entry))
         .map(|entry| entry.build_id);
     KernelIdentity {
         os_release: recording.features.os_release.clone(),
         build_id,
     }
+}
+
+/// Whether it is of the kernel itself, which has its file's path where the recorder knew that.
+fn is_kernel(entry: &BuildIdEntry) -> bool {
+    let base = entry.name.rsplit(|&byte| byte == b'/').next();
+    let is_file = base.is_some_and(|base| base.starts_with(b"vmlinux"));
+    entry.name.starts_with(b"[kernel.kallsyms]") || entry.cpumode == CpuMode::Kernel && is_file
 }
 
 /// Where scripts come from, if lines or original names are asked for.
@@ -189,4 +196,30 @@ pub(super) fn wasm_code<'a>(
         command: &recording.features.cmdline,
     };
     WasmCode::find(&search, session, &collected.pcs, diag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dso::BuildId;
+
+    #[test]
+    fn the_kernel_is_known_by_its_file_too() {
+        let is = |name: &str, cpumode: CpuMode| {
+            is_kernel(&BuildIdEntry {
+                pid: -1,
+                build_id: BuildId::new(&[7; 20]).expect("not zero"),
+                name: name.into(),
+                cpumode,
+            })
+        };
+        assert!(is("[kernel.kallsyms]", CpuMode::Kernel));
+        assert!(is("/usr/lib/debug/boot/vmlinux-6.1", CpuMode::Kernel));
+        assert!(
+            !is("/home/me/vmlinux", CpuMode::User),
+            "a program may have that name"
+        );
+        assert!(!is("/lib/modules/6.1/kernel/net/nf.ko", CpuMode::Kernel));
+        assert!(!is("[vdso]", CpuMode::User));
+    }
 }

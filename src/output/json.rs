@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::text::acts;
 use super::within::within;
 use crate::ids::Idx;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, Predictions, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
@@ -267,6 +267,10 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
         let all = edges(&summary.functions, all);
         extend(&mut answer, json!({"edges": all}));
     }
+    if facts.predictions.are_many() {
+        let mispredicted = mispredicted(&facts.predictions);
+        extend(&mut answer, json!({"mispredicted": mispredicted}));
+    }
     let foreign = summary.foreign.iter().take(parts.functions).map(|row| {
         let id = |function: FunctionId| summary.functions.get(function).id();
         json!([id(row.function), id(row.payer), row.count.period])
@@ -388,6 +392,15 @@ fn doings(payment: &Payment) -> Value {
     let parts = payment.activities.iter();
     let parts = parts.map(|(name, count)| json!([name, share(count.period, payment.count.period)]));
     parts.collect()
+}
+
+/// How well branches before samples were predicted.
+fn mispredicted(predictions: &Predictions) -> Value {
+    let Predictions { missed, all, worst } = predictions;
+    let most = worst.as_ref().map(
+        |(name, missed, all)| json!({"function": name, "mispredicted": missed, "branches": all}),
+    );
+    json!({"mispredicted": missed, "branches": all, "share": share(*missed, *all), "most": most})
 }
 
 /// What nobody pays for: there are few such rows.

@@ -289,10 +289,10 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
         facts.threads
     );
     if !facts.other_events.is_empty() {
-        text.push_str(&format!(
-            "; not shown: {} (--event)",
-            facts.other_events.join(", ")
-        ));
+        let others = facts.other_events.iter();
+        let others = others.map(|(event, samples)| format!("{event} with {samples} samples"));
+        let others: Vec<String> = others.collect();
+        text.push_str(&format!("; not shown: {} (--event)", others.join(", ")));
     }
     text
 }
@@ -323,12 +323,10 @@ impl Draft {
     }
 }
 
-/// How many branches were mispredicted, and where most of them are. What that costs no processor tells. Of few branches no
-/// share can be told.
+/// How many branches were mispredicted, and where most of them are. What that costs no processor tells.
 fn mispredicted(predictions: &Predictions) -> Option<String> {
-    const FEW: u64 = 1000;
     let Predictions { missed, all, worst } = predictions;
-    if *all < FEW {
+    if !predictions.are_many() {
         return None;
     }
     let share = percent(*missed, *all);

@@ -17,6 +17,17 @@ pub struct Predictions {
     pub worst: Option<(String, u64, u64)>,
 }
 
+impl Predictions {
+    /// Of fewer branches no share can be told.
+    const FEW: u64 = 1000;
+
+    /// Whether there are enough of them.
+    #[must_use]
+    pub const fn are_many(&self) -> bool {
+        self.all >= Self::FEW
+    }
+}
+
 /// Adds up the branches of functions; what has no name is none.
 pub(super) fn of(
     collected: &Collected,

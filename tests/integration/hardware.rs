@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Random, pjit};
+use serde_json::Value;
+
+use crate::questions::against_schema;
+use crate::recording::{CONTEXT_USER, Recording, Sample as Taken, Stacks};
+use crate::support::{Random, pjit, sample};
 
 /// Texts of a row's cells, and how many samples it has.
 type Counted = BTreeMap<String, u64>;
@@ -456,6 +460,77 @@ fn script_prints_all_entries_of_all_samples() {
     }
 }
 
+/// Of files where the address lies in them; of JIT code, which no file has, the address.
+#[test]
+fn branches_by_place_in_the_file() {
+    /// `tests/data/hardware`: made with two processes, each with a file of one page.
+    const FILE: &str = "/opt/none.so";
+    let whole = bytes("branch-flags");
+    let (data, size) = (word(&whole, 40) as usize, word(&whole, 48) as usize);
+    let (mut files, mut at) = (Vec::new(), data);
+    while at < data + size {
+        let header = word(&whole, at);
+        let record = &whole[at..at + (header >> 48) as usize];
+        at += record.len();
+        let names_it = |record: &[u8]| String::from_utf8_lossy(record).contains(FILE);
+        if header as u32 == 10 && names_it(record) {
+            files.push((
+                word(record, 8) as u32,
+                [16, 24, 32].map(|at| word(record, at)),
+            ));
+        }
+    }
+    assert_eq!(files.len(), 2);
+    let place = |pid: u32, at: u64| {
+        let around = files
+            .iter()
+            .find(|(of, [start, length, _])| *of == pid && (*start..start + length).contains(&at));
+        around.map_or(at, |(_, [start, _, offset])| at - start + offset)
+    };
+    let text = run("branch-flags", "script -F ip,brstackoff");
+    let all = samples(&whole);
+    assert_eq!(text.lines().count(), all.len());
+    let mut in_files = 0;
+    for (line, sample) in text.lines().zip(&all) {
+        let entries: Vec<&str> = line.split_whitespace().skip(1).collect();
+        assert_eq!(entries.len(), sample.branches.len(), "{line}");
+        for (entry, [from, to, _]) in entries.iter().zip(&sample.branches) {
+            let places = [from, to].map(|at| place(sample.pid, *at));
+            let expected = format!("{:#x}/{:#x}/", places[0], places[1]);
+            assert!(entry.starts_with(&expected), "{entry}: {expected}");
+            in_files += usize::from(places != [*from, *to]);
+        }
+    }
+    assert!(in_files > 0, "some are in the file");
+}
+
+/// perf 6.1 has addresses in files there.
+#[test]
+fn callers_have_the_addresses_that_were_recorded() {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(77, 77, b"app");
+    recording.map(77, 0x7f00_0000_0000, 0x10_0000, 0x2000, b"/opt/none.so");
+    let chain = [CONTEXT_USER, 0x7f00_0000_1234, 0x7f00_0000_5678, 0x10];
+    recording.sample(&Taken {
+        ip: chain[1],
+        pid: 77,
+        tid: 77,
+        time: 1000,
+        period: 1,
+        chain: &chain,
+        user: None,
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    fs::write(&path, recording.file()).expect("written");
+    let (_, text, said) = run_on(&path, "script -F ip");
+    let lines = text
+        .split_whitespace()
+        .map(|word| u64::from_str_radix(word, 16));
+    let lines: Vec<u64> = lines.map(|word| word.expect("an address")).collect();
+    assert_eq!(lines, chain[1..], "{said}");
+}
+
 #[test]
 fn columns_that_were_not_recorded_are_refused() {
     for (name, column, what) in [
@@ -599,6 +674,88 @@ fn rows_that_were_not_recorded_are_refused() {
     );
 }
 
+/// `samples/minijit` with two branches in each sample: where the sample was taken, and an address of code that is replaced.
+fn branches_of_jit_code(replaced: u64) -> Vec<u8> {
+    const BRANCH_STACK: u64 = 1 << 11;
+    let whole = fs::read(sample("minijit", "perf.data")).expect("a sample");
+    let (attribute, data, size) = (
+        word(&whole, 24) as usize,
+        word(&whole, 40) as usize,
+        word(&whole, 48) as usize,
+    );
+    let kind = word(&whole, attribute + 24);
+    // IP, TID, TIME, ADDR, CALLCHAIN, PERIOD, registers and stack, DATA_SRC: branches follow the chain.
+    assert_eq!(kind, 0xb12f);
+    let mut out = whole[..data].to_vec();
+    out[attribute + 24..][..8].copy_from_slice(&(kind | BRANCH_STACK).to_le_bytes());
+    out[attribute + 72..][..8].copy_from_slice(&1_u64.to_le_bytes());
+    let mut at = data;
+    while at < data + size {
+        let header = word(&whole, at);
+        let mut record = whole[at..at + (header >> 48) as usize].to_vec();
+        at += record.len();
+        if header as u32 == 9 {
+            let behind = 8 + 5 * 8 + 8 + 8 * word(&record, 48) as usize;
+            let address = word(&record, 8);
+            let branches = [2, address, address, 2, replaced, replaced, 2];
+            let branches = branches.iter().flat_map(|word: &u64| word.to_le_bytes());
+            record.splice(behind..behind, branches);
+            let length = (record.len() as u16).to_le_bytes();
+            record[6..8].copy_from_slice(&length);
+        }
+        out.extend(record);
+    }
+    let more = (out.len() - data - size) as u64;
+    out[48..56].copy_from_slice(&(size as u64 + more).to_le_bytes());
+    let features = out.len();
+    out.extend(&whole[data + size..]);
+    let count: u32 = whole[72..104].iter().map(|byte| byte.count_ones()).sum();
+    for number in 0..count as usize {
+        let moved = word(&out, features + 16 * number) + more;
+        out[features + 16 * number..][..8].copy_from_slice(&moved.to_le_bytes());
+    }
+    out
+}
+
+/// What lay at the address of a branch when its sample was taken, not before or later.
+#[test]
+fn branches_of_jit_code_have_the_names_of_their_time() {
+    // In `jit::reuse_A`, then in `jit::reuse_B`.
+    const REPLACED: u64 = 0x7fd4_c2b9_c0c8;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    fs::write(&path, branches_of_jit_code(REPLACED)).expect("written");
+    let script = |path: &Path, columns: &str| {
+        let mut script = pjit();
+        script.arg("script").arg("-i").arg(path).arg("--jitdump");
+        script
+            .arg(sample("minijit", ""))
+            .args(["-G", "-F", columns]);
+        let output = script.output().expect("the binary can be run");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let own = script(&sample("minijit", "perf.data"), "ip,sym,symoff");
+    let all = script(&path, "ip,sym,symoff,brstacksym");
+    assert_eq!(own.lines().count(), 197);
+    let mut met = Counted::new();
+    for (own, line) in own.lines().zip(all.lines()) {
+        let name = own.trim().split_once(' ').expect("a name").1;
+        let own_branch = format!("{own} {name}/{name}/P/-/-/0//- ");
+        let rest = line.strip_prefix(&own_branch);
+        let rest = rest.unwrap_or_else(|| panic!("{line}: {own_branch}"));
+        if name.starts_with("jit::reuse_") {
+            let of = &name[.."jit::reuse_A".len()];
+            assert_eq!(
+                rest.trim(),
+                format!("{of}+0x8/{of}+0x8/P/-/-/0//-"),
+                "{line}"
+            );
+            *met.entry(of.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(met.len() == 2 && met.values().all(|of| *of > 20), "{met:?}");
+}
+
 /// Counts of entries that the record has no room for: the sample is left out and said, all others are there.
 #[test]
 fn counts_that_cannot_be_are_counted_and_said() {
@@ -699,10 +856,18 @@ fn summaries_say_where_branches_are_mispredicted() {
         text.lines().any(|line| line == expected),
         "{expected}: {text}"
     );
-    assert!(
-        !run("branch-flags", "summary").contains("Mispredicted"),
-        "too few"
-    );
+    let (_, text, _) = run_on(&path, "summary --format json");
+    let answer: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(against_schema(&answer), Vec::<String>::new());
+    let told = &answer["mispredicted"];
+    assert_eq!(told["mispredicted"], missed);
+    assert_eq!(told["branches"], all);
+    let most = serde_json::json!({"function": name, "mispredicted": of, "branches": among});
+    assert_eq!(told["most"], most);
+    for form in ["summary", "summary --format json"] {
+        let few = run("branch-flags", form);
+        assert!(!few.to_lowercase().contains("mispredicted"), "too few");
+    }
     let accesses = run("mem-levels", "summary");
     assert!(!accesses.contains("CPU"), "loads are no time: {accesses}");
 }

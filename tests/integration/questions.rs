@@ -983,6 +983,26 @@ fn the_idle_task_is_left_out_and_told() {
     assert!(run(&["stat", "base0"]).contains("idle: 600.0 ms left out"));
 }
 
+/// Of two events, as those of a machine with two kinds of processors, one is shown.
+#[test]
+fn events_that_are_not_shown_are_named_with_their_samples() {
+    let lines = stdout_of(&["script", "-G", "-F", "event"], "waits");
+    let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
+    let events = lines.lines().map(|line| line.trim().trim_end_matches(':'));
+    events.for_each(|event| *samples.entry(event).or_default() += 1);
+    assert_eq!(samples.len(), 2, "{samples:?}");
+    for event in samples.keys() {
+        let (other, count) = samples.iter().find(|(of, _)| *of != event).expect("two");
+        let page = stdout_of(&["summary", "--event", event], "waits");
+        let head = page.lines().take_while(|line| line.starts_with('#'));
+        let head: Vec<&str> = head
+            .map(|line| line.trim_start_matches(['#', ' ']))
+            .collect();
+        let told = format!("not shown: {other} with {count} samples (--event)");
+        assert!(head.join(" ").contains(&told), "{told}: {page}");
+    }
+}
+
 #[test]
 fn only_near_names_are_suggested() {
     let said = |arguments: &[&str]| {
@@ -1008,8 +1028,6 @@ fn only_near_names_are_suggested() {
 
 #[test]
 fn answers_follow_the_schema() {
-    let text = include_str!("../../docs/schema/pjit-2.schema.json");
-    let schema: Value = serde_json::from_str(text).expect("JSON");
     let mut golden = 0;
     for name in SAMPLES {
         let path = format!("samples/{name}/perf.data");
@@ -1044,7 +1062,7 @@ fn answers_follow_the_schema() {
                     String::from_utf8_lossy(&output.stderr)
                 )
             });
-            let problems = against(&answer, &schema, &schema, "");
+            let problems = against_schema(&answer);
             assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
         }
     }
@@ -1066,7 +1084,7 @@ fn answers_follow_the_schema() {
             let said = String::from_utf8_lossy(&output.stderr);
             let answer: Value = serde_json::from_slice(&output.stdout)
                 .unwrap_or_else(|e| panic!("{name} {view:?}: {e} {said}"));
-            let problems = against(&answer, &schema, &schema, "");
+            let problems = against_schema(&answer);
             assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
         }
     }
@@ -1078,22 +1096,21 @@ fn answers_follow_the_schema() {
             }
             let text = std::fs::read_to_string(&path).expect("a golden answer");
             let answer: Value = serde_json::from_str(&text).expect("JSON");
-            let problems = against(&answer, &schema, &schema, "");
+            let problems = against_schema(&answer);
             assert!(problems.is_empty(), "{}: {problems:#?}", path.display());
             golden += 1;
         }
     }
     assert!(golden > 3, "{golden} golden answers");
     // The check can fail.
-    assert!(
-        !against(
-            &serde_json::json!({"schema": "pjit/2", "verb": "peek"}),
-            &schema,
-            &schema,
-            ""
-        )
-        .is_empty()
-    );
+    assert!(!against_schema(&serde_json::json!({"schema": "pjit/2", "verb": "peek"})).is_empty());
+}
+
+/// What is wrong with an answer by the schema.
+pub(crate) fn against_schema(answer: &Value) -> Vec<String> {
+    let text = include_str!("../../docs/schema/pjit-2.schema.json");
+    let schema: Value = serde_json::from_str(text).expect("JSON");
+    against(answer, &schema, &schema, "")
 }
 
 /// What is wrong with a value by a schema; the few words of JSON Schema that ours uses.

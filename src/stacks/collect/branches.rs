@@ -1,8 +1,11 @@
 //! What is counted of branches beside their rows.
 
 use super::PcId;
+use super::space::SpaceAt;
+use crate::address::Avma;
 use crate::ids::{Idx as _, IndexSlice, IndexVec};
 use crate::perfdata::{Branch, EventId};
+use crate::unwind::Lifetime;
 
 /// Branches of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,6 +87,54 @@ impl Branched {
     #[must_use]
     pub fn typed(&self) -> u64 {
         self.kinds.iter().skip(1).sum()
+    }
+}
+
+/// Where branches begin and end, of those that were met last. Direct mapped; a clash only costs the lookup.
+#[derive(Default)]
+pub(super) struct Ends(Vec<End>);
+
+#[derive(Clone, Copy)]
+struct End {
+    at: Avma,
+    /// See [`SpaceAt::state`].
+    state: u64,
+    life: Lifetime,
+    place: PcId,
+}
+
+impl Ends {
+    const BITS: u32 = 12;
+
+    /// What was kept for an address.
+    #[inline]
+    pub(super) fn at(&self, space: &SpaceAt<'_, '_>, at: Avma) -> Option<PcId> {
+        let end = self.0.get(Self::slot(at))?;
+        let is_it = end.at == at && end.state == space.state() && end.life.contains(space.time());
+        is_it.then_some(end.place)
+    }
+
+    /// Keeps it in place of another, if it holds for some time.
+    pub(super) fn keep(&mut self, space: &SpaceAt<'_, '_>, at: Avma, place: PcId, life: Lifetime) {
+        if !life.contains(space.time()) {
+            return;
+        }
+        let end = End {
+            at,
+            state: space.state(),
+            life,
+            place,
+        };
+        if self.0.is_empty() {
+            // No address was met yet.
+            let life = Lifetime::NEVER;
+            self.0 = vec![End { life, ..end }; 1 << Self::BITS];
+        }
+        self.0[Self::slot(at)] = end;
+    }
+
+    const fn slot(at: Avma) -> usize {
+        (at.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::BITS)) as usize
     }
 }
 

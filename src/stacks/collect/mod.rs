@@ -37,7 +37,7 @@ use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId, FieldKey, Recording};
 use crate::run_state::RunState;
 use crate::session::jit::JitIndex;
-use crate::session::{SampleId, Samples, Session, Target};
+use crate::session::{Located, SampleId, Samples, Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::CfiTables;
 
@@ -121,6 +121,17 @@ pub struct Pc {
 }
 
 impl Pc {
+    /// Where an address was found.
+    fn of(located: Located, mode: CpuMode, at: Avma) -> Self {
+        Self {
+            at,
+            target: located.target,
+            address: located.address,
+            mode,
+            returns: false,
+        }
+    }
+
     /// Takes it as it was recorded: it is no place that a call returns to.
     pub(crate) fn take_as_recorded(&mut self) {
         if std::mem::take(&mut self.returns) {

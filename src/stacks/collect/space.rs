@@ -98,11 +98,16 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         )
     }
 
-    /// What an address means the same in, at all times: nothing where code is made at run time.
+    /// The state of the process' mappings and of the kernel's, as one number.
     #[must_use]
-    pub fn lasting(&self) -> Option<(SpaceId, usize)> {
-        let has_code = self.session.jit.code_count() > 0;
-        (!has_code).then_some((self.space_id, self.kernel_state))
+    pub fn state(&self) -> u64 {
+        u64::from(self.space_id.0) << 32 | self.kernel_state as u64
+    }
+
+    /// The sample's time.
+    #[must_use]
+    pub const fn time(&self) -> Timestamp {
+        self.time
     }
 
     /// The state of the kernel's mappings at the sample's time.
@@ -127,7 +132,14 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     /// What a user address belongs to.
     #[must_use]
     pub fn locate_user(&self, at: Avma) -> Located {
-        match self.find(at) {
+        self.locate_user_for(at).0
+    }
+
+    /// The same, and when it does as long as the [state](Self::state) is what it is.
+    #[must_use]
+    pub fn locate_user_for(&self, at: Avma) -> (Located, Lifetime) {
+        let (found, life, _) = self.find_for(at);
+        let located = match found {
             AddressHit::Mapping(mapping) if self.is_hidden(mapping) => Located {
                 target: Target::Nowhere,
                 address: at.0,
@@ -152,7 +164,8 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
                 target: Target::Nowhere,
                 address: at.0,
             },
-        }
+        };
+        (located, life)
     }
 
     #[inline]

@@ -10,11 +10,11 @@ use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
-use crate::session::{Label, SpaceId, Target};
+use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::{FramePlaceId, UserFrame};
+use crate::unwind::{FramePlaceId, Lifetime, UserFrame};
 
-use super::branches::{Branched, Predictions};
+use super::branches::{Branched, Ends, Predictions};
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -29,11 +29,8 @@ pub(super) struct Addresses {
     /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
     kernel: FxHashMap<(u64, bool), PcId>,
     kernel_state: usize,
-    /// Ends of branches in the space at hand, of which there are many to a sample and few in all.
-    ends: FxHashMap<Avma, PcId>,
-    ends_of: Option<(SpaceId, usize)>,
-    /// Those in others.
-    other_ends: FxHashMap<(SpaceId, usize), FxHashMap<Avma, PcId>>,
+    /// Ends of branches, of which there are many to a sample and few in all.
+    ends: Ends,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -59,37 +56,33 @@ impl Addresses {
     }
 
     /// An end of a branch: an address of the process, else of the kernel, else of neither.
+    #[inline]
     pub(super) fn branch_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
-        let Some(lasting) = space.lasting() else {
-            return self.found_end(space, at);
-        };
-        if self.ends_of != Some(lasting) {
-            let before = std::mem::take(&mut self.ends);
-            let before = self.ends_of.replace(lasting).map(|of| (of, before));
-            self.other_ends.extend(before);
-            self.ends = self.other_ends.remove(&lasting).unwrap_or_default();
-        }
-        if let Some(&known) = self.ends.get(&at) {
+        if let Some(known) = self.ends.at(space, at) {
             return known;
         }
-        let end = self.found_end(space, at);
-        self.ends.insert(at, end);
+        let (end, life) = self.found_end(space, at);
+        self.ends.keep(space, at, end, life);
         end
     }
 
-    fn found_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
-        let user = located(space, CpuMode::User, at);
+    /// What lies there, and when that is the same.
+    #[inline(never)]
+    fn found_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> (PcId, Lifetime) {
+        let (user, life) = space.locate_user_for(at);
+        let user = Pc::of(user, CpuMode::User, at);
         if user.target != Target::Nowhere {
-            return self.intern(user);
+            return (self.intern(user), life);
         }
         let kernel = self.at(space, CpuMode::Kernel, at);
         if self.pcs[kernel].target != Target::Nowhere {
-            return kernel;
+            return (kernel, life);
         }
-        self.intern(Pc {
+        let of_neither = self.intern(Pc {
             mode: CpuMode::Unknown,
             ..user
-        })
+        });
+        (of_neither, life)
     }
 
     /// The call that returns to `at`, as a recorded chain has it.
@@ -174,14 +167,7 @@ impl Addresses {
 const NO_PC: PcId = PcId(u32::MAX);
 
 fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
-    let located = space.locate_in(mode, at);
-    Pc {
-        at,
-        target: located.target,
-        address: located.address,
-        mode,
-        returns: false,
-    }
+    Pc::of(space.locate_in(mode, at), mode, at)
 }
 
 /// How many calls processors keep.

@@ -81,8 +81,8 @@ pub struct Facts {
     pub made: Made,
     /// Whether it is a tracepoint.
     pub is_tracepoint: bool,
-    /// Other events with samples.
-    pub other_events: Vec<String>,
+    /// Other events with samples, and how many these are.
+    pub other_events: Vec<(String, u64)>,
     /// How callers were recorded, for most of what was.
     pub stacks: Option<String>,
     /// How well branches before samples were predicted, if that was asked for.
@@ -178,7 +178,9 @@ impl Facts {
             weighed: event.and_then(|event| Some((event.unit, event.counted?))),
             made: event.map_or(Made::Sampled, Made::of),
             is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
-            other_events: others.map(|(_, event)| event.name.clone()).collect(),
+            other_events: others
+                .map(|(_, event)| (event.name.clone(), event.samples))
+                .collect(),
             stacks: stacks(&profile.quality.figures(Some(tally.event)).stack_ends)
                 .map(str::to_owned),
             lost: profile.recording.lost,
