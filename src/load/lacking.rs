@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::build_id::BuildId;
 use crate::check::{Stages, is_named, lacks_debug_information};
 use crate::collect::PcId;
-use crate::dso::{DsoId, DsoKind};
+use crate::dso::{DsoId, DsoKind, KernelState};
 use crate::profile::StackEnd;
 use crate::session::Target;
 
@@ -65,7 +65,12 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> Lacking {
             let Target::Dso(dso) = pcs[*pc].target else {
                 continue;
             };
-            if dsos.get(dso).kind != DsoKind::File || met.contains(&dso) {
+            let is_file = match dsos.get(dso).kind {
+                DsoKind::File => true,
+                DsoKind::Kernel => dsos.kernel_state() != Some(KernelState::Found),
+                _ => false,
+            };
+            if !is_file || met.contains(&dso) {
                 continue;
             }
             let of_file = seen.entry(dso).or_insert_with(|| Seen {
@@ -90,12 +95,18 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> Lacking {
     }
     for (dso, of_file) in seen.into_iter().filter(|(_, of_file)| of_file.samples > 0) {
         let name = dsos.get(dso).short_name.clone();
-        match dsos.build_id(dso) {
+        let is_kernel = dsos.get(dso).kind == DsoKind::Kernel;
+        let build = if is_kernel {
+            dsos.kernel_build_id()
+        } else {
+            dsos.build_id(dso)
+        };
+        match build {
             Some(build) => lacking.builds.push(LackingBuild {
                 name,
                 build,
                 samples: of_file.samples,
-                lacks_program: dsos.binary(dso).is_none(),
+                lacks_program: !is_kernel && dsos.binary(dso).is_none(),
                 ends_stacks: of_file.ends_stacks,
             }),
             None => *lacking.unproven.entry(name).or_default() += of_file.samples,

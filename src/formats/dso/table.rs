@@ -240,6 +240,12 @@ impl<'a> DsoTable<'a> {
         self.kernel.wanted().map(|symbols| symbols.source.as_str())
     }
 
+    /// The build ID of the recorded kernel.
+    #[must_use]
+    pub fn kernel_build_id(&self) -> Option<BuildId> {
+        self.kernel.identity.build_id
+    }
+
     /// Whether the kernel's symbols were found, as far as anybody asked for them.
     #[must_use]
     pub fn kernel_state(&self) -> Option<KernelState> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Place, SearchPaths};
+use super::{Place, SearchPaths, debuginfod};
 use crate::build_id::BuildId;
 use crate::input::Door;
 
@@ -53,6 +53,7 @@ impl SearchPaths {
         if let Some(id) = id {
             places.extend(self.in_cache(id, VMLINUX));
             places.extend(self.in_cache(id, "elf"));
+            places.extend(self.fetched(id, debuginfod::DEBUG));
         }
         if let Some(release) = release.filter(|r| !r.contains('/') && *r != "..") {
             let named = [

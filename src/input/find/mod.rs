@@ -16,7 +16,7 @@
 //! | shared debug file (dwz) | in each root: by the name in the debug file, `/usr/lib/debug/.dwz`, by build ID | build ID |
 //! | `.dwo` | roots, by the compiler's path; beside the program; beside its debug file | id of the unit |
 //! | `.dwp` | beside the program; beside its debug file | id of the unit |
-//! | kernel's symbols | `--kallsyms`; `--vmlinux`; `kallsyms`, `kallsyms.gz` beside the recording; cache; `vmlinux` in a bundle; vmlinux in the cache, in `/boot`, `/usr/lib/debug` and `/lib/modules` by release; `/proc/kallsyms` | build ID, else release; size of the code |
+//! | kernel's symbols | `--kallsyms`; `--vmlinux`; `kallsyms`, `kallsyms.gz` beside the recording; cache; `vmlinux` in a bundle; vmlinux in the cache, in debuginfod's (`debuginfo`), in `/boot`, `/usr/lib/debug` and `/lib/modules` by release; `/proc/kallsyms` | build ID, else release; size of the code |
 //! | kernel module | roots, by the recorded path | build ID |
 //! | dump | `--jitdump`; the same, beside the recording and in the current folder under the outer process id; `--symfs` or `/`, by the recorded path; beside the recording; current folder; root of the living process; then every dump of `--jitdump` and beside the recording | writer, clock, inode |
 //! | perf map | `--perf-map`; beside the recording; `--symfs` or `/`, in `/tmp`; root of the living process; once more by the inner process id; then maps of unknown ids at the same places | an entry lies in memory of the process |

@@ -213,6 +213,12 @@ fn the_kernels_symbols_are_looked_for_beside_the_recording_first() {
         format!("/cache/.build-id/{ID}/kallsyms"),
     ];
     assert_eq!(listed, expected);
+    let fetching = SearchPaths {
+        debuginfod: Some("/fetched".into()),
+        ..search.clone()
+    };
+    let by_id = names(folder, fetching.all_vmlinux(None, Some(&id())));
+    assert_eq!(by_id.last(), Some(&format!("/fetched/{hex}/debuginfo")));
     let of = |release: Option<&str>| names(folder, search.all_vmlinux(release, None));
     let expected = [
         "/boot/vmlinux-6.1",

@@ -631,6 +631,7 @@ fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
     let dsos = &stages.session.dsos;
     KernelSymbols {
         samples: rows.map(|row| row.samples).sum(),
+        build_id: dsos.kernel_build_id(),
         state: dsos.kernel_state(),
         source: dsos.kernel_source().unwrap_or_default().to_owned(),
     }

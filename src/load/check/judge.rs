@@ -1117,7 +1117,10 @@ fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
                 .fixed_by(for_restricted_kernel())
         }
         Some(KernelState::Missing) => finding(Level::Warn, "kernel", format!("{share} of the samples; symbols: {source}"))
-            .fixed_by(for_kernel_symbols()),
+            .fixed_by(for_kernel_symbols())
+            .fixed_by(kernel.build_id.map(|build| {
+                format!("or pjit fetch, which may bring its debug file (build ID {build})")
+            })),
         None => finding(Level::Warn, "kernel", format!("{share} of the samples; the recording does not tell where it lay"))
             .fixed_by(for_restricted_kernel()),
     };

@@ -355,6 +355,8 @@ impl Dump {
 pub struct KernelSymbols {
     /// Samples in the kernel.
     pub samples: u64,
+    /// Its build, by which a server may have its symbols.
+    pub build_id: Option<BuildId>,
     /// What became of the search; `None` if nobody asked.
     pub state: Option<KernelState>,
     /// Where they came from, or why there are none.
