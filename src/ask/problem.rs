@@ -85,9 +85,10 @@ pub fn require_samples(profile: &Profile) -> Result<(), AskError> {
             format!("{path}: totals, not samples: pjit stat prints them")
         }
         Some(trace) => format!(
-            "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
+            "{path}: {} of {} bytes and no samples; pjit decodes no traces{}. Decode it first: {}",
             trace.name(),
             trace.bytes,
+            trace.limit(),
             Trace::decoder(path)
         ),
         None if recording.lost > 0 => format!(

@@ -288,6 +288,39 @@ fn filters_look_at_both_ends() {
     assert_eq!(part.values().sum::<u64>(), 12, "{part:?}");
 }
 
+/// Where a branch leads may be of another mode than the sample, whose mark perf prints.
+#[test]
+fn marks_are_those_of_the_end_of_a_branch() {
+    let mut backwards = bytes("branch-flags");
+    let all = samples(&backwards);
+    // The kernel is where branches come from there, so they are turned around.
+    for sample in &all {
+        for (number, [from, to, _]) in (0..).zip(&sample.branches) {
+            let at = sample.count_at + 8 + 24 * number;
+            assert_eq!(word(&backwards, at), *from);
+            backwards[at..at + 8].copy_from_slice(&to.to_le_bytes());
+            backwards[at + 8..at + 16].copy_from_slice(&from.to_le_bytes());
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    fs::write(&path, backwards).expect("written");
+    let all = branches("branch-flags").into_iter();
+    let of_kernel = all.filter(|(_, [from, ..])| *from >> 63 != 0).count();
+    assert_eq!(of_kernel, 3);
+    for key in ["sym", "addr_to", "symbol_to"] {
+        let (_, text, said) = run_on(&path, &format!("report -b -t | -F overhead,sample,{key}"));
+        let rows = text
+            .lines()
+            .filter(|line| line.contains("0xffffffff81000010"));
+        let rows: Vec<Vec<&str>> = rows
+            .map(|row| row.split('|').map(str::trim).collect())
+            .collect();
+        assert_eq!(rows.len(), 1, "{key}: {text} {said}");
+        assert_eq!(rows[0][1..], ["3", "[H] 0xffffffff81000010"], "{key}");
+    }
+}
+
 /// The same numbers whatever the keys are: perf counts the first branch of each row.
 #[test]
 fn statistics_count_every_branch_once() {

@@ -112,6 +112,16 @@ impl Trace {
         }
     }
 
+    /// What no decoder finds in it, behind what is said of it. Intel's needs the bytes of the code, which are in no file if that
+    /// was made at run time.
+    #[must_use]
+    pub const fn limit(&self) -> &'static str {
+        match self.sort {
+            1 => "; JIT code cannot be decoded from it",
+            _ => "",
+        }
+    }
+
     /// The command that makes samples of it.
     #[must_use]
     pub fn decoder(path: &str) -> String {

@@ -140,9 +140,9 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         out.push(finding(Level::Note, "recording.simpleperf", text));
     }
     if let Some(trace) = unread.trace.filter(|_| evidence.loss.samples > 0) {
-        let (name, bytes) = (trace.name(), trace.bytes);
+        let (name, bytes, limit) = (trace.name(), trace.bytes, trace.limit());
         let text = format!(
-            "{name} of {bytes} bytes was recorded too, which pjit does not decode; these are the samples beside it"
+            "{name} of {bytes} bytes was recorded too, which pjit does not decode; these are the samples beside it{limit}"
         );
         let row = finding(Level::Note, "recording.trace", text);
         out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
@@ -199,8 +199,8 @@ fn samples(
     let loss = &evidence.loss;
     let (samples, lost) = (loss.samples, loss.lost);
     if let Some(trace) = evidence.unread.trace.filter(|_| samples == 0) {
-        let (name, bytes) = (trace.name(), trace.bytes);
-        let text = format!("none, but {name} of {bytes} bytes, which pjit does not decode");
+        let (name, bytes, limit) = (trace.name(), trace.bytes, trace.limit());
+        let text = format!("none, but {name} of {bytes} bytes, which pjit does not decode{limit}");
         let row = finding(Level::Fail, "samples", text);
         out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
     } else if samples == 0 && lost == 0 {

@@ -264,21 +264,35 @@ fn a_file_that_is_there_is_not_called_missing() {
 
 #[test]
 fn a_trace_without_samples_is_named() {
-    let evidence = Evidence {
-        unread: Unread {
-            trace: Some(Trace {
-                sort: 3,
-                bytes: 384,
-            }),
+    let found = |sort: u32| {
+        let trace = Some(Trace { sort, bytes: 384 });
+        let unread = Unread {
+            trace,
             ..Unread::default()
-        },
-        ..Evidence::default()
+        };
+        let evidence = Evidence {
+            unread,
+            ..Evidence::default()
+        };
+        let mut findings = judge(&evidence, Limits::default()).findings.into_iter();
+        findings.find(|f| f.check == "samples").expect("a finding")
     };
-    let verdict = judge(&evidence, Limits::default());
-    let found = verdict.findings.iter().find(|f| f.check == "samples");
-    let found = found.expect("a finding");
-    assert!(found.text.contains("a CoreSight ETM trace of 384 bytes"));
-    assert!(found.fixes[0].starts_with("perf inject"), "{found:?}");
+    let core_sight = found(3);
+    assert!(
+        core_sight
+            .text
+            .contains("a CoreSight ETM trace of 384 bytes")
+    );
+    assert!(
+        core_sight.fixes[0].starts_with("perf inject"),
+        "{core_sight:?}"
+    );
+    assert!(!core_sight.text.contains("JIT"), "{core_sight:?}");
+    let intel = found(1);
+    assert!(
+        intel.text.ends_with("; JIT code cannot be decoded from it"),
+        "{intel:?}"
+    );
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What is counted of branches beside their rows.
 
 use super::PcId;
+use super::addresses::{Addresses, slot};
 use super::space::SpaceAt;
 use crate::address::Avma;
 use crate::ids::{Idx as _, IndexSlice, IndexVec};
-use crate::perfdata::{Branch, EventId};
-use crate::unwind::Lifetime;
+use crate::perfdata::{Branch, BranchStack, EventId};
 
 /// Branches of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,73 +90,95 @@ impl Branched {
     }
 }
 
-/// Where branches begin and end, of those that were met last. Direct mapped; a clash only costs the lookup.
+/// By the address of branches: how many were mispredicted, and how many there were of which that is known.
 #[derive(Default)]
-pub(super) struct Ends(Vec<End>);
+pub(super) struct Predictions {
+    places: IndexVec<PcId, Known>,
+    /// What is not yet among `places`, of addresses that were met last. Direct mapped.
+    recent: Option<Box<[Recent; 1 << Self::BITS]>>,
+    samples: u64,
+}
+
+/// Those that were mispredicted, and all.
+type Known = [u64; 2];
 
 #[derive(Clone, Copy)]
-struct End {
+struct Recent {
     at: Avma,
-    /// See [`SpaceAt::state`].
-    state: u64,
-    life: Lifetime,
+    /// In which samples the address means the same.
+    scope: u64,
+    known: Known,
     place: PcId,
 }
 
-impl Ends {
-    const BITS: u32 = 12;
-
-    /// What was kept for an address.
-    #[inline]
-    pub(super) fn at(&self, space: &SpaceAt<'_, '_>, at: Avma) -> Option<PcId> {
-        let end = self.0.get(Self::slot(at))?;
-        let is_it = end.at == at && end.state == space.state() && end.life.contains(space.time());
-        is_it.then_some(end.place)
-    }
-
-    /// Keeps it in place of another, if it holds for some time.
-    pub(super) fn keep(&mut self, space: &SpaceAt<'_, '_>, at: Avma, place: PcId, life: Lifetime) {
-        if !life.contains(space.time()) {
-            return;
-        }
-        let end = End {
-            at,
-            state: space.state(),
-            life,
-            place,
-        };
-        if self.0.is_empty() {
-            // No address was met yet.
-            let life = Lifetime::NEVER;
-            self.0 = vec![End { life, ..end }; 1 << Self::BITS];
-        }
-        self.0[Self::slot(at)] = end;
-    }
-
-    const fn slot(at: Avma) -> usize {
-        (at.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Self::BITS)) as usize
-    }
-}
-
-/// By the address of branches: how many were mispredicted, and how many there were of which that is known.
-#[derive(Debug, Default)]
-pub(super) struct Predictions(IndexVec<PcId, (u64, u64)>);
-
 impl Predictions {
-    /// Counts a branch.
-    pub(super) fn add(&mut self, place: PcId, is_predicted: bool) {
-        if self.0.len() <= place.index() {
-            self.0.resize(place.index() + 1, (0, 0));
+    const BITS: u32 = 10;
+    /// By the two lowest bits of an entry's flags: mispredicted, predicted.
+    const KNOWN: [Known; 4] = [[0, 0], [1, 1], [0, 1], [0, 1]];
+    /// Of no sample.
+    const NOT_MET: Recent = Recent {
+        at: Avma(0),
+        scope: u64::MAX,
+        known: [0, 0],
+        place: PcId(0),
+    };
+
+    /// Counts the branches of a sample, of which each costs little: there are more of them than of anything else.
+    pub(super) fn add(
+        &mut self,
+        stack: &BranchStack<'_>,
+        space: &SpaceAt<'_, '_>,
+        addresses: &mut Addresses,
+    ) {
+        self.samples += 1;
+        let scope = match space.state() {
+            _ if !space.is_lasting() => 1 << 63 | self.samples,
+            state => state,
+        };
+        let recent =
+            (self.recent).get_or_insert_with(|| Box::new([Self::NOT_MET; 1 << Self::BITS]));
+        for branch in stack.iter() {
+            let known = Self::KNOWN[(branch.flags & 3) as usize];
+            let met = &mut recent[slot(branch.from, Self::BITS)];
+            if met.at != branch.from || met.scope != scope {
+                if known[1] == 0 || branch.is_empty() {
+                    continue;
+                }
+                let place = addresses.branch_end(space, branch.from);
+                // Empty entries have the address 0, too.
+                if branch.from.0 == 0 {
+                    add_to(&mut self.places, place, known);
+                    continue;
+                }
+                let new = Recent {
+                    at: branch.from,
+                    scope,
+                    known: [0, 0],
+                    place,
+                };
+                let old = std::mem::replace(met, new);
+                add_to(&mut self.places, old.place, old.known);
+            }
+            met.known[0] += known[0];
+            met.known[1] += known[1];
         }
-        let (missed, all) = &mut self.0[place];
-        *missed += u64::from(!is_predicted);
-        *all += 1;
     }
 
     /// Those of addresses that had some.
-    pub(super) fn finish(self) -> Vec<(PcId, u64, u64)> {
-        let all = self.0.iter_enumerated();
-        let all = all.map(|(place, (missed, all))| (place, *missed, *all));
+    pub(super) fn finish(mut self) -> Vec<(PcId, u64, u64)> {
+        for met in self.recent.iter().flat_map(|recent| recent.iter()) {
+            add_to(&mut self.places, met.place, met.known);
+        }
+        let all = self.places.iter_enumerated();
+        let all = all.map(|(place, &[missed, all])| (place, missed, all));
         all.filter(|(.., all)| *all > 0).collect()
     }
+}
+
+fn add_to(places: &mut IndexVec<PcId, Known>, place: PcId, [missed, all]: Known) {
+    if places.len() <= place.index() {
+        places.resize(place.index() + 1, [0, 0]);
+    }
+    places[place][0] += missed;
+    places[place][1] += all;
 }

@@ -9,8 +9,9 @@ use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, FrameOrigin, FramePointer, Scene, Unwinder, UserFrame, UserState};
 
 use super::PcId;
+use super::addresses::Addresses;
 use super::space::SpaceAt;
-use super::table::{Addresses, CALLS_KEPT};
+use super::table::CALLS_KEPT;
 
 /// Markers in a recorded chain (`enum perf_callchain_context`, `include/uapi/linux/perf_event.h`).
 const CONTEXT_HV: u64 = -32_i64 as u64;

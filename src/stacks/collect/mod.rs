@@ -8,6 +8,7 @@
 //!
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
+mod addresses;
 mod again;
 mod branches;
 mod budget;

@@ -104,6 +104,12 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         u64::from(self.space_id.0) << 32 | self.kernel_state as u64
     }
 
+    /// Whether an address means the same at all times, as long as the state is what it is: there is no JIT code.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        self.session.jit.code_count() == 0
+    }
+
     /// The sample's time.
     #[must_use]
     pub const fn time(&self) -> Timestamp {

@@ -1,174 +1,19 @@
 //! One worker's table: addresses, stacks and rows, each kept once.
 
-use std::hash::BuildHasher;
+use rustc_hash::FxHashMap;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
-use super::space::SpaceAt;
-use crate::address::Avma;
-use crate::ids::{Idx, IndexSlice, IndexVec};
-use crate::intern::{ItemIndex, SequenceIndex};
+use crate::ids::Idx;
+use crate::intern::SequenceIndex;
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
-use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::{FramePlaceId, Lifetime, UserFrame};
 
-use super::branches::{Branched, Ends, Predictions};
+use super::addresses::Addresses;
+use super::branches::{Branched, Predictions};
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
-use super::{AddressStackId, AddressStacks, Collected, FacetsWriter, Pc, PcId, Row, RowKey, Rows};
-
-/// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
-/// was met before.
-#[derive(Default)]
-pub(super) struct Addresses {
-    pcs: IndexVec<PcId, Pc>,
-    by_pc: ItemIndex<PcId>,
-    /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
-    kernel: FxHashMap<(u64, bool), PcId>,
-    kernel_state: usize,
-    /// Ends of branches, of which there are many to a sample and few in all.
-    ends: Ends,
-    /// By place: the address it was last met at. The same place
-    /// at another address (another process) goes the long way.
-    by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
-}
-
-impl Addresses {
-    /// All of them, indexed by [`PcId`].
-    pub(super) fn all(&self) -> &IndexSlice<PcId, [Pc]> {
-        &self.pcs
-    }
-
-    pub(super) fn intern(&mut self, pc: Pc) -> PcId {
-        let (pcs, new) = (&self.pcs, self.pcs.next_idx());
-        let hash = |pc: &Pc| FxBuildHasher.hash_one(pc);
-        let is = |id: PcId| pcs[id] == pc;
-        let known = (self.by_pc).find_or_add(hash(&pc), new, is, |id| hash(&pcs[id]));
-        known.unwrap_or_else(|| self.pcs.push(pc))
-    }
-
-    /// The address `at` of a sample's process, or of the kernel.
-    pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
-        self.known_or(space, mode, (at, false), || located(space, mode, at))
-    }
-
-    /// An end of a branch: an address of the process, else of the kernel, else of neither.
-    #[inline]
-    pub(super) fn branch_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> PcId {
-        if let Some(known) = self.ends.at(space, at) {
-            return known;
-        }
-        let (end, life) = self.found_end(space, at);
-        self.ends.keep(space, at, end, life);
-        end
-    }
-
-    /// What lies there, and when that is the same.
-    #[inline(never)]
-    fn found_end(&mut self, space: &SpaceAt<'_, '_>, at: Avma) -> (PcId, Lifetime) {
-        let (user, life) = space.locate_user_for(at);
-        let user = Pc::of(user, CpuMode::User, at);
-        if user.target != Target::Nowhere {
-            return (self.intern(user), life);
-        }
-        let kernel = self.at(space, CpuMode::Kernel, at);
-        if self.pcs[kernel].target != Target::Nowhere {
-            return (kernel, life);
-        }
-        let of_neither = self.intern(Pc {
-            mode: CpuMode::Unknown,
-            ..user
-        });
-        (of_neither, life)
-    }
-
-    /// The call that returns to `at`, as a recorded chain has it.
-    ///
-    /// Behind a call may be another line, what is inlined no more, or, if it never returns, another function.
-    pub(super) fn call_before(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
-        self.known_or(space, mode, (at, true), || {
-            let before = located(space, mode, Avma(at.0.wrapping_sub(1)));
-            let is_call = match before.target {
-                Target::Dso(dso) if space.is_of_file(dso) => true,
-                Target::Nowhere => false,
-                // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
-                _ => {
-                    let behind = located(space, mode, at);
-                    !matches!(behind.target, Target::Jit(..)) || behind.address > 0
-                }
-            };
-            if !is_call {
-                return located(space, mode, at);
-            }
-            Pc {
-                returns: true,
-                ..before
-            }
-        })
-    }
-
-    fn known_or(
-        &mut self,
-        space: &SpaceAt<'_, '_>,
-        mode: CpuMode,
-        (at, returns): (Avma, bool),
-        make: impl FnOnce() -> Pc,
-    ) -> PcId {
-        if mode != CpuMode::Kernel {
-            return self.intern(make());
-        }
-        if space.kernel_state() != self.kernel_state {
-            self.kernel_state = space.kernel_state();
-            self.kernel.clear();
-        }
-        if let Some(&id) = self.kernel.get(&(at.0, returns)) {
-            return id;
-        }
-        let id = self.intern(make());
-        self.kernel.insert((at.0, returns), id);
-        id
-    }
-
-    /// The frame of a label.
-    pub(super) fn label(&mut self, label: Label) -> PcId {
-        self.intern(Pc {
-            at: Avma(0),
-            target: Target::Label(label),
-            address: u64::from(label.0),
-            mode: CpuMode::User,
-            returns: false,
-        })
-    }
-
-    /// The address of a frame that was unwound.
-    #[inline]
-    pub(super) fn of_frame(&mut self, space: &SpaceAt<'_, '_>, frame: &UserFrame) -> PcId {
-        let known = frame.id.and_then(|place| self.by_place.get(place));
-        if let Some(&(at, id)) = known
-            && at == frame.lookup
-            && id != NO_PC
-        {
-            return id;
-        }
-        let id = self.intern(located(space, CpuMode::User, frame.lookup));
-        if let Some(place) = frame.id {
-            if place.index() >= self.by_place.len() {
-                self.by_place.resize(place.index() + 1, (Avma(0), NO_PC));
-            }
-            self.by_place[place] = (frame.lookup, id);
-        }
-        id
-    }
-}
-
-const NO_PC: PcId = PcId(u32::MAX);
-
-fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
-    Pc::of(space.locate_in(mode, at), mode, at)
-}
+use super::{AddressStackId, AddressStacks, Collected, FacetsWriter, PcId, Row, RowKey, Rows};
 
 /// How many calls processors keep.
 pub(super) const CALLS_KEPT: [usize; 3] = [8, 16, 32];
@@ -275,7 +120,7 @@ impl Table {
         // A sample, or a branch, makes one row per event at most, and ranks are unique per sample and event.
         rows.sort_unstable_by_key(place);
         Collected {
-            pcs: self.addresses.pcs,
+            pcs: self.addresses.into_all(),
             stacks: self.stacks,
             rows,
             unequal,
@@ -378,9 +223,11 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::FacetsId;
+    use crate::address::Avma;
+    use crate::collect::{FacetsId, Pc};
     use crate::ids::{CommId, ThreadId};
     use crate::run_state::RunState;
+    use crate::session::Target;
 
     fn pc(at: u64) -> Pc {
         Pc {

@@ -351,14 +351,9 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Notes where branches before a sample were mispredicted.
     fn predictions(&mut self, head: &SampleRef, sample: &Sample<'_>) {
         let space = SpaceAt::of(self.shared.session, head, self.cache);
-        let Some(stack) = sample.branch_stack else {
-            return;
-        };
-        for branch in stack.iter() {
-            if let Some(is_predicted) = branch.is_predicted().filter(|_| !branch.is_empty()) {
-                let place = self.table.addresses.branch_end(&space, branch.from);
-                self.table.predictions.add(place, is_predicted);
-            }
+        if let Some(stack) = &sample.branch_stack {
+            let table = &mut self.table;
+            (table.predictions).add(stack, &space, &mut table.addresses);
         }
     }
 
