@@ -262,12 +262,12 @@ pub(super) fn processes(profile: &Profile) -> FxHashMap<(u32, u32), String> {
 /// What the columns of events are called: two clocks are two columns, the first one is the CPU.
 pub(super) fn columns(profile: &Profile) -> IndexVec<EventId, String> {
     let mut known = FxHashSet::default();
-    let column = |event: &EventSummary| {
+    let of_event = |event: &EventSummary| {
         let is_clock = event.is_cpu_time() && !event.is_off_cpu();
         let name = if is_clock && !known.contains("cpu") {
             "cpu".to_owned()
         } else {
-            word(&event.name)
+            column(&event.name)
         };
         let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}_{n}")));
         let mut free = names.filter(|name| *name != "samples" && !known.contains(name));
@@ -275,7 +275,22 @@ pub(super) fn columns(profile: &Profile) -> IndexVec<EventId, String> {
         known.insert(name.clone());
         name
     };
-    profile.events.iter().map(column).collect()
+    profile.events.iter().map(of_event).collect()
+}
+
+/// The column of an event by its name. Weights have theirs in front of what they are made of, and those of the heap are called as in
+/// Go's profiles, which servers know.
+fn column(event: &str) -> String {
+    let Some((weight, _)) = event.split_once(" (") else {
+        return word(event);
+    };
+    match weight {
+        "alloc" => "alloc_space".to_owned(),
+        "alloc-count" => "alloc_objects".to_owned(),
+        "live" => "inuse_space".to_owned(),
+        "live-count" => "inuse_objects".to_owned(),
+        other => word(other),
+    }
 }
 
 /// What columns are counted in.
@@ -854,6 +869,16 @@ mod tests {
                 "samples_2"
             ]
         );
+        let weights = [
+            ("live (bytes of malloc, calloc not freed)", Unit::Bytes),
+            ("alloc-count (calls of malloc)", Unit::Blocks),
+            (
+                "lifetime (bytes of malloc times their time)",
+                Unit::ByteSeconds,
+            ),
+        ];
+        let expected = ["inuse_space", "alloc_objects", "lifetime"];
+        assert_eq!(columns(&weights), expected);
         // Time without a CPU is no clock of one.
         let waits = [("offcpu-time", time), ("cpu-clock", time)];
         assert_eq!(columns(&waits), ["offcpu_time", "cpu"]);
