@@ -529,7 +529,7 @@ impl<'a> Opener<'_, 'a> {
             link: binary.and_then(|b| debug_link(&b.elf)),
             found: binary.map(Opened::path),
             shares_path: dso.shares_path,
-            is_proven: dso.sure_of_id || binary.is_some(),
+            is_proven: dso.sure_of_id,
         });
         let look = Look::new(self.diag, Kind::Debug, &dso.long_name);
         places.into_iter().find_map(|debug| {

@@ -46,7 +46,7 @@ pub(crate) struct DebugOf<'n> {
     pub(crate) found: Option<&'n Path>,
     /// Whether several files had its path.
     pub(crate) shares_path: bool,
-    /// Whether its build ID was recorded with a mapping, or is that of the program that was found.
+    /// Whether its build ID was recorded with a mapping.
     pub(crate) is_proven: bool,
 }
 
