@@ -10,7 +10,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
-use crate::session::{Label, Target};
+use crate::session::{Label, SampleId, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, Lifetime, UserFrame};
 
@@ -182,6 +182,8 @@ pub(super) struct Table {
     /// Sums of squares of rows with unequal periods, if they are needed.
     unequal: Option<FxHashMap<RowKey, f64>>,
     samples: Vec<Row>,
+    /// See [`Collected::row_of`], if that is needed.
+    row_of: Option<Vec<(SampleId, SampleId)>>,
     data_addresses: Vec<(u64, EventId, u64)>,
     pub(super) facets: FacetsWriter,
     pub(super) unreadable: u64,
@@ -200,7 +202,10 @@ impl Table {
     /// An empty one, which keeps what is needed.
     pub(super) fn new(needs: Needs) -> Self {
         let needs_squares = needs.contains(Needs::SQUARES);
+        let needs_rows = needs.contains(Needs::TIMES)
+            && !needs.intersects(Needs::SAMPLES.union(Needs::BRANCHES));
         Self {
+            row_of: needs_rows.then(Vec::new),
             unequal: needs_squares.then(FxHashMap::default),
             facets: FacetsWriter::new(needs),
             ..Self::default()
@@ -242,6 +247,13 @@ impl Table {
         }
         *sum = sum.wrapping_add(period);
         *count += samples;
+        if let Some(row_of) = &mut self.row_of {
+            let sample = |rank: u64| SampleId::from_usize(rank as usize);
+            if rank < *first {
+                row_of.push((sample(*first), sample(rank)));
+            }
+            row_of.push((sample(rank), sample(rank.min(*first))));
+        }
         *first = rank.min(*first);
     }
 
@@ -249,6 +261,10 @@ impl Table {
     pub(super) fn keep(&mut self, row: Row, address: Option<u64>) {
         let address = address.map(|address| (row.first, row.key.event, address));
         self.data_addresses.extend(address);
+        if let Some(row_of) = &mut self.row_of {
+            let own = SampleId::from_usize(row.first as usize);
+            row_of.push((own, own));
+        }
         self.samples.push(row);
     }
 
@@ -279,6 +295,7 @@ impl Table {
             stacks: self.stacks,
             rows,
             unequal,
+            row_of: self.row_of.unwrap_or_default(),
             facets: self.facets.finish(),
             kind: Rows::default(),
             addresses: self.data_addresses,
@@ -358,6 +375,7 @@ impl Collected {
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
+        self.row_of.extend(other.row_of);
         if let Some(unequal) = other.unequal {
             self.unequal.get_or_insert_default().extend(unequal);
         }

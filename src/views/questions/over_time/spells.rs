@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::timeline::{FEWEST, Moment, OfThread, Timeline};
+use super::timeline::{ByFunction, FEWEST, Moment, OfThread, Timeline};
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
 
@@ -54,15 +54,12 @@ const MOST_FUNCTIONS: usize = 1000;
 
 pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
     let mut all = Vec::new();
+    let mut met = ByFunction::new(timeline);
     for of in threads {
-        // A cut stack tells neither what ran nor what was left by a wait.
-        let whole = |moments: &[Moment]| -> Vec<Moment> {
-            let whole = moments.iter().filter(|moment| timeline.is_whole(moment));
-            whole.copied().collect()
-        };
-        let moments = whole(&of.moments);
+        let moments = timeline.whole(of.thread, &of.moments);
         if moments.len() >= FEWEST {
-            of_thread(timeline, (of.thread, &moments, &whole(&of.waits)), &mut all);
+            let waits = timeline.whole(of.thread, &of.waits);
+            of_thread(timeline, (of.thread, &moments, &waits), &mut met, &mut all);
         }
     }
     all.sort_by_key(|spell| {
@@ -139,6 +136,7 @@ impl Open {
 fn of_thread(
     timeline: &Timeline<'_>,
     (thread, moments, waits): (ThreadId, &[Moment], &[Moment]),
+    met: &mut ByFunction<Open>,
     out: &mut Vec<Spell>,
 ) {
     let limit = if timeline.knows_waits() {
@@ -147,7 +145,6 @@ fn of_thread(
         limit(moments)
     };
     let n = moments.len();
-    let mut open: FxHashMap<FunctionId, Open> = FxHashMap::default();
     let mut runs: FxHashMap<FunctionId, Vec<(usize, usize)>> = FxHashMap::default();
     let period = usual_period(timeline, moments);
     let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
@@ -160,13 +157,13 @@ fn of_thread(
             }
         }
     };
-    let (mut place, mut wait) = (0, 0);
-    for (at, moment) in moments.iter().enumerate() {
+    let (mut place, mut wait, mut at) = (0, 0, 0);
+    while let Some(moment) = moments.get(at) {
         // What a wait happened in goes on behind it.
         while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
             place += 1;
             for function in &*timeline.paths[next.path].functions {
-                if let Some(of) = open.get_mut(function).filter(|of| of.last + 1 == place) {
+                if let Some(of) = met.get(*function).filter(|of| of.last + 1 == place) {
                     of.last = place;
                 }
             }
@@ -175,8 +172,10 @@ fn of_thread(
         let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
         // Nothing follows on what was before.
         place += 1 + usize::from(is_broken);
+        let next_wait = waits.get(wait).map_or(u64::MAX, |next| next.time);
+        let same = alike(&moments[at..], limit, next_wait);
         for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
-            let of = open.entry(*function).or_insert(Open {
+            let of = met.get_or_add(*function, || Open {
                 start: at,
                 last: place - 1,
                 length: 0,
@@ -189,16 +188,22 @@ fn of_thread(
                 of.stay();
                 (of.start, of.length) = (at, 0);
             }
-            (of.last, of.length, of.count) = (place, of.length + 1, of.count + 1);
+            of.last = place + same - 1;
+            (of.length, of.count) = (of.length + same, of.count + same);
         }
+        place += same - 1;
+        at += same;
     }
+    let mut open = met.take();
     for (function, of) in &mut open {
         close(*function, of);
         of.stay();
     }
     let mut found = Vec::new();
-    for (function, mut all) in runs {
-        let of = &open[&function];
+    for (function, of) in &open {
+        let Some(mut all) = runs.remove(function) else {
+            continue;
+        };
         let share = of.count as f64 / n as f64;
         if !(SHARES[0]..=SHARES[1]).contains(&share) {
             continue;
@@ -209,7 +214,7 @@ fn of_thread(
         let times = of.stays.iter().filter(|stay| is_long(stay)).count();
         all.retain(is_long);
         let runs = Runs {
-            function,
+            function: *function,
             runs: all,
             depth: of.depth,
             is_most: share > MOSTLY,
@@ -232,7 +237,7 @@ fn of_thread(
             .map(|(from, to)| (moments[*from].time, moments[to - 1].time))
             .collect();
         let lengths: Vec<u64> = at.iter().map(|(from, to)| to - from + period).collect();
-        let median = median(&lengths);
+        let median = median(lengths.clone());
         let longest = (0..lengths.len()).rev().max_by_key(|at| lengths[*at]);
         out.push(Spell {
             thread,
@@ -244,6 +249,16 @@ fn of_thread(
             at,
         });
     }
+}
+
+/// How many samples begin with the stack of the first one, without a break or a wait between them.
+fn alike(moments: &[Moment], limit: u64, next_wait: u64) -> usize {
+    let pairs = moments.windows(2);
+    let goes_on = |pair: &&[Moment]| {
+        let [one, next] = pair else { return false };
+        next.path == one.path && next.time - one.time <= limit && next.time < next_wait
+    };
+    1 + pairs.take_while(goes_on).count()
 }
 
 /// Without functions that have the same spells as others: the innermost own one of these stays, else the innermost.
@@ -277,16 +292,19 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
 
 /// How long a thread may have no sample within a spell: four of its long steps.
 fn limit(moments: &[Moment]) -> u64 {
+    let long = long_step(moments).map_or(0, |step| step.saturating_mul(4));
+    long.clamp(5_000_000, 50_000_000)
+}
+
+/// The time between samples that one in twenty exceeds.
+pub(super) fn long_step(moments: &[Moment]) -> Option<u64> {
     let mut steps = steps(moments);
-    if steps.is_empty() {
-        return 0;
-    }
-    steps.sort_unstable();
-    (4 * steps[steps.len() * 95 / 100]).clamp(5_000_000, 50_000_000)
+    let place = steps.len() * 95 / 100;
+    (place < steps.len()).then(|| *steps.select_nth_unstable(place).1)
 }
 
 /// Times between samples.
-pub(super) fn steps(moments: &[Moment]) -> Vec<u64> {
+fn steps(moments: &[Moment]) -> Vec<u64> {
     let pairs = moments.windows(2);
     pairs.map(|pair| pair[1].time - pair[0].time).collect()
 }
@@ -294,21 +312,21 @@ pub(super) fn steps(moments: &[Moment]) -> Vec<u64> {
 /// The time that a sample stands for.
 pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
     if timeline.is_clock {
-        let periods: Vec<u64> = moments.iter().map(|moment| moment.period).collect();
-        return median(&periods);
+        return median(moments.iter().map(|moment| moment.period).collect());
     }
-    median(&steps(moments))
+    median(steps(moments))
 }
 
 /// The middle one, of an even number the mean of both.
-pub(super) fn median(of: &[u64]) -> u64 {
-    let mut of = of.to_vec();
-    of.sort_unstable();
-    let middle = of.len() / 2;
-    match of.get(middle) {
-        None => 0,
-        Some(one) if of.len() % 2 == 1 => *one,
-        Some(higher) => of[middle - 1].midpoint(*higher),
+pub(super) fn median(mut of: Vec<u64>) -> u64 {
+    let (middle, is_odd) = (of.len() / 2, of.len() % 2 == 1);
+    if of.is_empty() {
+        return 0;
+    }
+    let (lower, one, _) = of.select_nth_unstable(middle);
+    match lower.iter().max() {
+        Some(lower) if !is_odd => lower.midpoint(*one),
+        _ => *one,
     }
 }
 
@@ -329,5 +347,5 @@ fn every(at: &[(u64, u64)], median_length: u64) -> Option<u64> {
     let mean = steps.iter().map(|step| *step as f64).sum::<f64>() / steps.len() as f64;
     let squares = steps.iter().map(|step| (*step as f64 - mean).powi(2));
     let spread = (squares.sum::<f64>() / steps.len() as f64).sqrt();
-    (spread < 0.25 * mean).then(|| median(&steps))
+    (spread < 0.25 * mean).then(|| median(steps))
 }
