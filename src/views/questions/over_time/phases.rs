@@ -47,7 +47,7 @@ const ROUNDS: usize = 3;
 const TRIM: f64 = 0.1;
 
 pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
-    let moments: Vec<Moment> = timeline.looked_at().copied().collect();
+    let moments = timeline.looked_at();
     let mut paths = PathCounts::new(timeline);
     let cuts = cuts(timeline, &moments, &mut paths);
     if cuts.is_empty() {

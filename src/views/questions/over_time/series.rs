@@ -46,12 +46,11 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
         }
     }
     let mut all: Counts = [0; COLUMNS];
-    let columns = timeline
-        .moments
-        .chunk_by(|a, b| column(a.time) == column(b.time));
-    for moments in columns {
-        let at = column(moments[0].time);
-        all[at] = moments.len() as u32;
+    let mut rest = timeline.moments.as_slice();
+    for (at, sum) in all.iter_mut().enumerate() {
+        let (moments, behind) = rest.split_at(rest.partition_point(|of| column(of.time) <= at));
+        rest = behind;
+        *sum = moments.len() as u32;
         for (path, count) in counts.of(moments) {
             for function in &*timeline.paths[path].functions {
                 if let Some(row) = rows.get(*function) {

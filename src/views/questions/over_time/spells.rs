@@ -4,9 +4,7 @@
 //! thread has none for a while. Where switches were recorded with stacks it ends where the thread waited outside of the function,
 //! however long it had to wait for a processor.
 
-use rustc_hash::FxHashMap;
-
-use super::timeline::{ByFunction, FEWEST, Moment, OfThread, Timeline};
+use super::timeline::{ByFunction, FEWEST, Moment, OfThread, PathCounts, Timeline};
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
 
@@ -54,12 +52,21 @@ const MOST_FUNCTIONS: usize = 1000;
 
 pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
     let mut all = Vec::new();
-    let mut met = ByFunction::new(timeline);
+    let mut scratch = Scratch {
+        paths: PathCounts::new(timeline),
+        counts: ByFunction::new(timeline),
+        open: ByFunction::new(timeline),
+    };
     for of in threads {
         let moments = timeline.whole(of.thread, &of.moments);
         if moments.len() >= FEWEST {
             let waits = timeline.whole(of.thread, &of.waits);
-            of_thread(timeline, (of.thread, &moments, &waits), &mut met, &mut all);
+            of_thread(
+                timeline,
+                (of.thread, &moments, &waits),
+                &mut scratch,
+                &mut all,
+            );
         }
     }
     all.sort_by_key(|spell| {
@@ -108,21 +115,43 @@ impl Runs {
 struct Open {
     /// The first of the run, as a place among samples.
     start: usize,
-    /// The last thing of the run, as a place among samples and waits.
+    /// The last thing of the run, as a place among samples and waits, which begin with 1.
     last: usize,
     /// Samples of the run.
     length: usize,
     /// In how many samples it is.
     count: usize,
-    depth: usize,
-    /// Between samples elsewhere, from the first to the one behind the last; of short ones the latest alone.
+    /// Where it stood in its first sample.
+    depth: Option<usize>,
+    /// Runs that are no short ones, from the first sample to the one behind the last.
+    runs: Vec<(usize, usize)>,
+    /// The same between samples elsewhere; of short ones the latest alone.
     stays: Vec<(usize, usize)>,
 }
 
 impl Open {
+    fn new(count: usize) -> Self {
+        Self {
+            start: 0,
+            last: 0,
+            length: 0,
+            count,
+            depth: None,
+            runs: Vec::new(),
+            stays: Vec::new(),
+        }
+    }
+
     /// The run is over. Behind it the thread may have had no processor, and goes on.
-    fn stay(&mut self) {
+    fn end(&mut self, lasts: impl Fn(usize, usize) -> u64) {
+        if self.length == 0 {
+            return;
+        }
         let (from, to) = (self.start, self.start + self.length);
+        let is_short = self.length < LEAST || lasts(from, to) < SHORTEST;
+        if !is_short && self.runs.len() < MOST {
+            self.runs.push((from, to));
+        }
         let is_full = self.stays.len() >= MOST;
         match self.stays.last_mut() {
             Some((_, end)) if *end == from => *end = to,
@@ -133,90 +162,48 @@ impl Open {
     }
 }
 
+/// What each thread needs anew.
+struct Scratch {
+    paths: PathCounts,
+    counts: ByFunction<usize>,
+    open: ByFunction<Open>,
+}
+
 fn of_thread(
     timeline: &Timeline<'_>,
     (thread, moments, waits): (ThreadId, &[Moment], &[Moment]),
-    met: &mut ByFunction<Open>,
+    scratch: &mut Scratch,
     out: &mut Vec<Spell>,
 ) {
-    let limit = if timeline.knows_waits() {
-        u64::MAX
-    } else {
-        limit(moments)
-    };
     let n = moments.len();
-    let mut runs: FxHashMap<FunctionId, Vec<(usize, usize)>> = FxHashMap::default();
+    let share = |count: usize| count as f64 / n as f64;
+    let Scratch {
+        paths,
+        counts,
+        open,
+    } = scratch;
+    counts.count(timeline, paths.of(moments));
+    for (function, count) in counts.take() {
+        if (SHARES[0]..=SHARES[1]).contains(&share(count)) {
+            open.get_or_add(function, || Open::new(count));
+        }
+    }
     let period = usual_period(timeline, moments);
     let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
-    let mut close = |function: FunctionId, open: &Open| {
-        let (from, to) = (open.start, open.start + open.length);
-        if open.length >= LEAST && lasts(from, to) >= SHORTEST {
-            let of = runs.entry(function).or_default();
-            if of.len() < MOST {
-                of.push((from, to));
-            }
-        }
-    };
-    let (mut place, mut wait, mut at) = (0, 0, 0);
-    while let Some(moment) = moments.get(at) {
-        // What a wait happened in goes on behind it.
-        while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
-            place += 1;
-            for function in &*timeline.paths[next.path].functions {
-                if let Some(of) = met.get(*function).filter(|of| of.last + 1 == place) {
-                    of.last = place;
-                }
-            }
-            wait += 1;
-        }
-        let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
-        // Nothing follows on what was before.
-        place += 1 + usize::from(is_broken);
-        let next_wait = waits.get(wait).map_or(u64::MAX, |next| next.time);
-        let same = alike(&moments[at..], limit, next_wait);
-        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
-            let of = met.get_or_add(*function, || Open {
-                start: at,
-                last: place - 1,
-                length: 0,
-                count: 0,
-                depth,
-                stays: Vec::new(),
-            });
-            if of.last + 1 != place {
-                close(*function, of);
-                of.stay();
-                (of.start, of.length) = (at, 0);
-            }
-            of.last = place + same - 1;
-            (of.length, of.count) = (of.length + same, of.count + same);
-        }
-        place += same - 1;
-        at += same;
-    }
-    let mut open = met.take();
-    for (function, of) in &mut open {
-        close(*function, of);
-        of.stay();
-    }
+    find_runs(timeline, (moments, waits), &lasts, open);
     let mut found = Vec::new();
-    for (function, of) in &open {
-        let Some(mut all) = runs.remove(function) else {
-            continue;
-        };
-        let share = of.count as f64 / n as f64;
-        if !(SHARES[0]..=SHARES[1]).contains(&share) {
-            continue;
-        }
+    for (function, of) in open.take() {
+        let share = share(of.count);
         // The longest run that samples have which do not depend on each other.
         let chance = (n as f64 * (1.0 - share)).max(2.0).ln() / -share.ln();
         let is_long = |(from, to): &(usize, usize)| (to - from) as f64 >= 2.0 * chance;
         let times = of.stays.iter().filter(|stay| is_long(stay)).count();
-        all.retain(is_long);
+        let mut long = of.runs;
+        long.retain(is_long);
         let runs = Runs {
-            function: *function,
-            runs: all,
-            depth: of.depth,
+            function,
+            runs: long,
+            depth: of.depth.unwrap_or(0),
             is_most: share > MOSTLY,
         };
         let comes_back = times > 1 || !runs.is_most;
@@ -249,6 +236,52 @@ fn of_thread(
             at,
         });
     }
+}
+
+/// Goes through the samples and waits of a thread.
+fn find_runs(
+    timeline: &Timeline<'_>,
+    (moments, waits): (&[Moment], &[Moment]),
+    lasts: &impl Fn(usize, usize) -> u64,
+    open: &mut ByFunction<Open>,
+) {
+    let limit = if timeline.knows_waits() {
+        u64::MAX
+    } else {
+        limit(moments)
+    };
+    let (mut place, mut wait, mut at) = (0, 0, 0);
+    while let Some(moment) = moments.get(at) {
+        // What a wait happened in goes on behind it.
+        while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
+            place += 1;
+            for function in &*timeline.paths[next.path].functions {
+                if let Some(of) = open.get(*function).filter(|of| of.last + 1 == place) {
+                    of.last = place;
+                }
+            }
+            wait += 1;
+        }
+        let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
+        // Nothing follows on what was before.
+        place += 1 + usize::from(is_broken);
+        let next_wait = waits.get(wait).map_or(u64::MAX, |next| next.time);
+        let same = alike(&moments[at..], limit, next_wait);
+        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
+            let Some(of) = open.get(*function) else {
+                continue;
+            };
+            if of.last + 1 != place {
+                of.end(lasts);
+                (of.start, of.length) = (at, 0);
+            }
+            of.depth.get_or_insert(depth);
+            (of.last, of.length) = (place + same - 1, of.length + same);
+        }
+        place += same - 1;
+        at += same;
+    }
+    open.all().for_each(|of| of.end(lasts));
 }
 
 /// How many samples begin with the stack of the first one, without a break or a wait between them.

@@ -1,5 +1,7 @@
 //! The samples of an event in order of time, and what each distinct stack has in it.
 
+use std::borrow::Cow;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{IndexVec, index_vec};
@@ -155,17 +157,16 @@ impl<'p> Timeline<'p> {
     }
 
     /// The samples of the threads that are looked at.
-    pub(super) fn looked_at(&self) -> impl Iterator<Item = &Moment> {
-        self.moments
-            .iter()
-            .filter(|moment| self.is_looked_at[moment.thread])
+    pub(super) fn looked_at(&self) -> Cow<'_, [Moment]> {
+        only(&self.moments, |moment| self.is_looked_at[moment.thread])
     }
 
     /// The same by thread, of those that have enough.
     pub(super) fn by_thread(&self) -> Vec<OfThread> {
         let mut counts = index_vec![0_usize; self.is_looked_at.len()];
-        self.looked_at()
-            .for_each(|moment| counts[moment.thread] += 1);
+        for moment in &self.moments {
+            counts[moment.thread] += usize::from(self.is_looked_at[moment.thread]);
+        }
         let mut place_of = index_vec![None; counts.len()];
         let mut all: Vec<OfThread> = Vec::new();
         for (thread, count) in counts.iter_enumerated() {
@@ -200,15 +201,24 @@ impl<'p> Timeline<'p> {
     }
 
     /// Those of a thread whose stacks begin where it does. A cut stack tells neither what ran nor what was left by a wait.
-    pub(super) fn whole(&self, thread: ThreadId, moments: &[Moment]) -> Vec<Moment> {
+    pub(super) fn whole<'m>(&self, thread: ThreadId, moments: &'m [Moment]) -> Cow<'m, [Moment]> {
         let usual = self.usual.get(&thread);
-        let is_whole = |moment: &&Moment| match self.paths[moment.path].is_whole {
+        let is_whole = |moment: &Moment| match self.paths[moment.path].is_whole {
             Whole::Yes => true,
             Whole::No => false,
             Whole::IfUsual(root) => usual == Some(&root),
         };
-        moments.iter().filter(is_whole).copied().collect()
+        only(moments, is_whole)
     }
+}
+
+/// Those of some samples that are wanted, which are often all.
+fn only(moments: &[Moment], is_wanted: impl Fn(&Moment) -> bool) -> Cow<'_, [Moment]> {
+    if moments.iter().all(&is_wanted) {
+        return Cow::Borrowed(moments);
+    }
+    let wanted = moments.iter().filter(|moment| is_wanted(moment));
+    Cow::Owned(wanted.copied().collect())
 }
 
 fn none_of(profile: &Profile) -> IndexVec<ThreadId, bool> {
@@ -276,6 +286,10 @@ impl<T> ByFunction<T> {
             self.all.push((function, new()));
         }
         &mut self.all[*place as usize].1
+    }
+
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut T> {
+        self.all.iter_mut().map(|(_, of)| of)
     }
 
     /// All of them in the order in which they were met, and then none.
