@@ -474,6 +474,33 @@ mod tests {
         );
     }
 
+    /// Streams are read in the order of their records, and a row may get an earlier sample later.
+    #[test]
+    fn samples_lead_to_the_first_one_of_their_row() {
+        let key = filled(&[(0, &[1])]).finish().rows[0].key;
+        let mut table = Table::new(Needs::TIMES);
+        for rank in [7, 3, 5, 1] {
+            table.count(key, 10, 1, rank);
+        }
+        let collected = table.finish();
+        assert_eq!(collected.rows[0].first, 1);
+        let mut row_of = [u32::MAX; 8];
+        for (sample, row) in &collected.row_of {
+            row_of[sample.index()] = row.0;
+        }
+        for mut at in [7, 3, 5, 1] {
+            while row_of[at] as usize != at {
+                assert!(row_of[at] < at as u32, "it leads backwards");
+                at = row_of[at] as usize;
+            }
+            assert_eq!(at, 1);
+        }
+        assert!(
+            filled(&[(0, &[1])]).finish().row_of.is_empty(),
+            "nobody asked"
+        );
+    }
+
     /// One sample of a second and nineteen of a microsecond at one stack are not twenty equal ones.
     #[test]
     fn unequal_periods_keep_the_sum_of_their_squares() {

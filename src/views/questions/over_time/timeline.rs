@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
-    CpuMode, EventId, EventSummary, FrameId, Portion, Profile, StackId, ThreadId, Wait,
+    CpuMode, EventId, EventSummary, Frame, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
 use crate::questions::functions::{FunctionId, Functions};
 use crate::questions::tally::Count;
@@ -316,23 +316,39 @@ impl ByFunction<usize> {
     }
 }
 
+/// What a frame is to a path.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// Its function; nothing of code without a name, of which nothing can be said, and of marks, which are no code.
+    function: Option<FunctionId>,
+    is_interrupt: bool,
+}
+
 /// Makes paths of stacks.
 struct Maker<'p> {
     profile: &'p Profile,
     functions: &'p Functions,
     paths: IndexVec<PathId, Path>,
     known: FxHashMap<(StackId, Option<FrameId>), PathId>,
-    marks: FxHashSet<FrameId>,
+    frames: IndexVec<FrameId, Seen>,
+    /// By function: the last path that it was met in.
+    met_in: IndexVec<FunctionId, Option<PathId>>,
 }
 
 impl<'p> Maker<'p> {
     fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
+        let seen = profile.frames.iter_enumerated().map(|(id, frame)| Seen {
+            function: (frame.symbol.is_some() && !profile.is_mark(id))
+                .then(|| functions.of_frame(id)),
+            is_interrupt: is_interrupt(profile, frame),
+        });
         Self {
             profile,
             functions,
             paths: IndexVec::new(),
             known: FxHashMap::default(),
-            marks: profile.marks.0.iter().flatten().copied().collect(),
+            frames: seen.collect(),
+            met_in: index_vec![None; functions.all.len()],
         }
     }
 
@@ -369,19 +385,19 @@ impl<'p> Maker<'p> {
         };
         let end = self.profile.stacks.end(entry.stack);
         let root = self.functions.of_frame(frames[frames.len() - 1]);
+        let path = self.paths.next_idx();
         let mut functions: Vec<FunctionId> = Vec::new();
         let mut leaf = root;
         for frame in frames.iter().rev() {
-            if !functions.is_empty() && self.is_interrupt(*frame) {
+            let seen = self.frames[*frame];
+            if !functions.is_empty() && seen.is_interrupt {
                 break;
             }
-            // Of code without a name nothing can be said, and a mark is no code.
-            let is_mark = self.marks.contains(frame);
-            if self.profile[*frame].symbol.is_none() || is_mark {
+            let Some(function) = seen.function else {
                 continue;
-            }
-            leaf = self.functions.of_frame(*frame);
-            if !functions.contains(&leaf) {
+            };
+            leaf = function;
+            if self.met_in[leaf].replace(path) != Some(path) {
                 functions.push(leaf);
             }
         }
@@ -395,7 +411,7 @@ impl<'p> Maker<'p> {
         } else {
             Whole::No
         };
-        let path = self.paths.push(Path {
+        self.paths.push(Path {
             functions: functions.into(),
             leaf,
             is_whole,
@@ -419,24 +435,6 @@ impl<'p> Maker<'p> {
         counts.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Whether the kernel was entered here by no wish of the program.
-    fn is_interrupt(&self, frame: FrameId) -> bool {
-        const FRONTS: [&str; 6] = [
-            "asm_sysvec_",
-            "sysvec_",
-            "asm_common_interrupt",
-            "common_interrupt",
-            "irqentry_",
-            "asm_exc_nmi",
-        ];
-        let frame = &self.profile[frame];
-        let name = frame
-            .symbol
-            .map(|symbol| self.profile[symbol].name.as_str());
-        frame.mode == CpuMode::Kernel
-            && name.is_some_and(|name| FRONTS.iter().any(|front| name.starts_with(front)))
-    }
-
     /// Where threads went to sleep: samples of switches with stacks at the time of a wait. Who was made to stop did not wait.
     fn waits(&mut self, event: EventId) -> Vec<Moment> {
         let asleep = self
@@ -454,4 +452,21 @@ impl<'p> Maker<'p> {
         waits.retain(|of| asleep.contains(&(of.thread, of.time)));
         waits
     }
+}
+
+/// Whether the kernel was entered here by no wish of the program.
+fn is_interrupt(profile: &Profile, frame: &Frame) -> bool {
+    const FRONTS: [&str; 6] = [
+        "asm_sysvec_",
+        "sysvec_",
+        "asm_common_interrupt",
+        "common_interrupt",
+        "irqentry_",
+        "asm_exc_nmi",
+    ];
+    let Some(symbol) = frame.symbol.filter(|_| frame.mode == CpuMode::Kernel) else {
+        return false;
+    };
+    let name = profile[symbol].name.as_str();
+    FRONTS.iter().any(|front| name.starts_with(front))
 }
