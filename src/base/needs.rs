@@ -17,6 +17,9 @@ bitflags::bitflags! {
         const TIME = 1 << 3;
         /// Rows apart by exact time.
         const MOMENTS = 1 << 4;
+        /// When each sample was taken that a row stands for, in a list of its own: rows stay as few as they are. Of samples that have
+        /// rows of their own these know it, and branches have no times.
+        const TIMES = 1 << 33;
         /// Payloads of tracepoints as text if all events of the recording are tracepoints: perf shows nothing else of these by
         /// default.
         const ONLY_PAYLOADS = 1 << 5;
@@ -86,7 +89,7 @@ bitflags::bitflags! {
 
 impl Needs {
     /// The bit of the first facet.
-    const FIRST_FACET: u32 = 33;
+    const FIRST_FACET: u32 = 34;
 
     /// Rows apart by a facet, by its number in the table of facets. The bits behind those with a name are theirs.
     #[must_use]

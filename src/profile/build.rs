@@ -155,6 +155,7 @@ impl Material<'_> {
         if let Self::Spent(collected) = self {
             collected.rows = Vec::new();
             collected.addresses = Vec::new();
+            collected.row_of = Vec::new();
             collected.facets = Facets::default();
         }
     }

@@ -126,6 +126,8 @@ pub struct Profile {
     pub unequal: Squares,
     /// The samples in the order of their times, if the view asked for them.
     pub samples: Vec<Sample>,
+    /// When the samples of entries were taken, in order, if the view asked for it: for [`Self::moments`].
+    pub times: Vec<Taken>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
     pub waits: Vec<Wait>,
     /// Bytes of optimised code that V8 made for each package, the most first, if the view asked for it: run or not.
@@ -429,6 +431,39 @@ impl Profile {
         entries.chain(samples)
     }
 
+    /// All samples that have a time, each with the place of what it is part of among [`Self::portions`]: in the order of their
+    /// times, but for entries that have one time of their own.
+    pub fn moments(&self) -> impl Iterator<Item = Moment> {
+        let mut portion_of: Vec<u32> = Vec::new();
+        if !self.times.is_empty() {
+            let last = self.entries.iter().map(|entry| entry.first).max();
+            portion_of = vec![u32::MAX; last.map_or(0, |last| last as usize + 1)];
+            for (number, entry) in (0..).zip(&self.entries) {
+                portion_of[entry.first as usize] = number;
+            }
+        }
+        let listed = self.times.iter().filter_map(move |taken| {
+            // What filters took away is in no entry any more.
+            let portion = *portion_of.get(taken.row as usize)?;
+            (portion != u32::MAX).then_some(Moment {
+                time: taken.time,
+                period: taken.period,
+                samples: 1,
+                portion: portion as usize,
+            })
+        });
+        let own = self.portions().enumerate();
+        let own = own
+            .filter(|(_, of)| of.time > 0)
+            .map(|(portion, of)| Moment {
+                time: of.time,
+                period: of.period,
+                samples: of.samples,
+                portion,
+            });
+        listed.chain(own)
+    }
+
     /// Leaves out frames that stacks begin with.
     pub fn trim(&mut self, trim: Trim) {
         trim::trim(self, trim);
@@ -710,6 +745,30 @@ pub struct Portion {
     pub samples: u64,
     /// When, in ns; 0 where that is not known, or not one time.
     pub time: u64,
+}
+
+/// When a sample of an entry was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// In ns.
+    pub time: u64,
+    /// Its weight in the event's unit.
+    pub period: u64,
+    /// [`Entry::first`] of its entry, by which that is known whatever becomes of others.
+    pub row: u32,
+}
+
+/// Samples of one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// In ns.
+    pub time: u64,
+    /// Their weight in the event's unit.
+    pub period: u64,
+    /// How many they are.
+    pub samples: u64,
+    /// Place of what they are part of among [`Profile::portions`].
+    pub portion: usize,
 }
 
 /// A time in which a thread was not on a processor.

@@ -4,13 +4,16 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Entry, EntryId, FrameId, Profile, Sample, StackId};
+use super::{Entry, EntryId, FrameId, Profile, Sample, StackId, Taken};
 use crate::collect::{Collected, FacetsNumberer, Row, Squares};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::ItemIndex;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::{SampleId, Samples};
+
+/// A sample that is in no row.
+const NO_ROW: u32 = u32::MAX;
 
 /// Makes entries, or samples, of rows.
 pub(super) struct Tabler<'b, 'a> {
@@ -28,6 +31,7 @@ impl Tabler<'_, '_> {
         let mut unequal = collected.unequal.clone();
         let mut known = ItemIndex::with_capacity(collected.rows.len());
         let mut entries: IndexVec<EntryId, Entry> = IndexVec::with_capacity(collected.rows.len());
+        let mut row_of = self.row_of();
         for (row, numbers) in collected.rows.iter().zip(self.numbers) {
             let entry = self.entry(row, *numbers);
             let is = |at: EntryId| is_same_row(&entries[at], &entry);
@@ -41,6 +45,9 @@ impl Tabler<'_, '_> {
                     }
                     old.period = old.period.wrapping_add(entry.period);
                     old.samples += entry.samples;
+                    if let Some(row_of) = row_of.get_mut(row.first as usize) {
+                        *row_of = old.first as u32;
+                    }
                 }
                 None => {
                     entries.push(entry);
@@ -48,7 +55,41 @@ impl Tabler<'_, '_> {
             }
         }
         self.profile.entries = entries;
+        self.profile.times = self.times(row_of);
         self.profile.unequal = unequal.unwrap_or_default();
+    }
+
+    /// By sample: one before it of the same row, or itself; empty if nobody asked.
+    fn row_of(&self) -> Vec<u32> {
+        let told = &self.collected.row_of;
+        if told.is_empty() {
+            return Vec::new();
+        }
+        let mut row_of = vec![NO_ROW; self.recorded.all.len()];
+        for (sample, row) in told {
+            row_of[sample.index()] = row.0;
+        }
+        row_of
+    }
+
+    /// When each sample was taken that is of an entry.
+    fn times(&self, mut row_of: Vec<u32>) -> Vec<Taken> {
+        let mut times = Vec::with_capacity(row_of.len());
+        for (at, sample) in (0..row_of.len()).zip(&self.recorded.all) {
+            if row_of[at] == NO_ROW {
+                continue;
+            }
+            // Those before it have their entry by now.
+            row_of[at] = row_of[row_of[at] as usize];
+            if sample.time.0 > 0 {
+                times.push(Taken {
+                    time: sample.time.0,
+                    period: sample.period,
+                    row: row_of[at],
+                });
+            }
+        }
+        times
     }
 
     pub(super) fn samples(&mut self, events: &IndexSlice<EventId, [Event]>) {

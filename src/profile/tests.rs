@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::Profile;
 use crate::collect;
 use crate::diagnostics::Diagnostics;
+use crate::ids::Idx as _;
 use crate::load::{LoadOptions, Source, load};
 use crate::needs::Needs;
 
@@ -44,6 +45,59 @@ fn rows_are_samples_or_merged_and_add_up_alike() {
         assert!(apart.samples.is_sorted_by_key(|sample| sample.time));
         assert!(apart.samples.iter().all(|sample| sample.time.is_some()));
     }
+}
+
+/// Samples are known one by one where rows are samples. The list of times has to say the same of rows that stay together.
+#[test]
+fn the_list_of_times_says_what_samples_of_their_own_say() {
+    fn told(profile: &Profile) -> Vec<(u64, u64, super::ThreadId, String)> {
+        let portions: Vec<_> = profile.portions().collect();
+        let stack = |at: usize| {
+            let frames = profile.stacks.get(portions[at].stack).iter();
+            let names = frames.map(|frame| profile.frame_name(*frame));
+            names.collect::<Vec<_>>().join(";")
+        };
+        let moments = profile.moments();
+        let told = moments.map(|of| {
+            let thread = portions[of.portion].thread;
+            (of.time, of.period, thread, stack(of.portion))
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_unstable();
+        told
+    }
+    for sample in [
+        "minijit",
+        "node",
+        "typescript",
+        "wasmtime",
+        "native",
+        "waits",
+    ] {
+        let listed = profile_of(sample, Needs::CHAINS | Needs::TIMES);
+        let apart = profile_of(sample, Needs::CHAINS | Needs::SAMPLES);
+        assert!(listed.entries.len() < listed.times.len(), "{sample}");
+        assert!(
+            listed.times.is_sorted_by_key(|taken| taken.time),
+            "{sample}"
+        );
+        assert_eq!(told(&listed), told(&apart), "{sample}");
+        let merged = profile_of(sample, Needs::CHAINS);
+        assert_eq!(
+            listed.entries, merged.entries,
+            "{sample}: rows are not one more"
+        );
+        assert!(merged.times.is_empty(), "{sample}: nobody asked");
+    }
+}
+
+/// What filters took away has no times any more.
+#[test]
+fn times_of_rows_that_are_gone_are_gone() {
+    let mut profile = profile_of("native", Needs::CHAINS | Needs::TIMES);
+    let all = profile.moments().count();
+    let gone = profile.entries.remove(super::EntryId::from_usize(0));
+    assert_eq!(profile.moments().count() as u64, all as u64 - gone.samples);
 }
 
 #[test]

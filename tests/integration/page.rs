@@ -658,61 +658,79 @@ fn next_number(bytes: &mut std::slice::Iter<'_, u8>) -> u64 {
     }
 }
 
-/// Periods and samples by cell, of the moments of a page with a time panel.
-fn sums_of_moments(data: &Value, columns: &[u8]) -> (Vec<u64>, Vec<u64>) {
-    let (unit, of_cell) = (
-        data["unit"].as_u64().expect("a number"),
-        column(data, "/cells/series"),
+/// A cell: its node and series, its period and samples.
+type Cell = (u64, u64, u64, u64);
+
+/// The cells of a page with a time panel with the sums of its moments, in order.
+fn sums_of_moments(data: &Value, columns: &[u8]) -> Vec<Cell> {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let (unit, time) = (number(&data["unit"]), &data["time"]);
+    let (step, from, to) = (
+        number(&time["step"]),
+        number(&time["from"]),
+        number(&time["to"]),
     );
-    let (mut periods, mut samples) = (vec![0; of_cell.len()], vec![0; of_cell.len()]);
+    let all = time["series"].as_array().expect("series");
     let mut rest = columns.iter();
-    let time = &data["time"];
-    let (step, from) = (
-        time["step"].as_u64().expect("a step"),
-        time["from"].as_u64().expect("a time"),
-    );
-    let to = time["to"].as_u64().expect("a time");
-    for (series, of) in time["series"]
-        .as_array()
-        .expect("series")
-        .iter()
-        .enumerate()
-    {
-        let rows = of[0].as_u64().expect("rows");
-        let cells: Vec<usize> = (0..of_cell.len())
-            .filter(|cell| of_cell[*cell] == series as u64)
-            .collect();
-        let mut at = from;
-        for _ in 0..rows {
-            at += next_number(&mut rest) * step;
-        }
-        assert!(at < to, "{at} {to}");
-        let mut numbers = vec![0; rows as usize];
-        let mut place = 1;
-        while place < cells.len() {
-            for number in &mut numbers {
-                *number += place * usize::from(*rest.next().expect("a byte"));
+    let mut cells: Vec<Vec<Cell>> = Vec::new();
+    for (series, of) in (0..).zip(all) {
+        let mut node = 0;
+        let own = (0..number(&of[3])).map(|_| {
+            node += next_number(&mut rest);
+            (node, series, 0, 0)
+        });
+        cells.push(own.collect());
+    }
+    for of in all {
+        let rows = (0..number(&of[0])).map(|_| next_number(&mut rest) * step);
+        let last = from + rows.sum::<u64>();
+        assert!(last < to, "{last} {to}");
+    }
+    let rows = |of: &Value| vec![0_usize; number(&of[0]) as usize];
+    let mut cell_of: Vec<Vec<usize>> = all.iter().map(rows).collect();
+    for place in [1, 256, 65536] {
+        for (rows, own) in cell_of.iter_mut().zip(&cells) {
+            for cell in rows.iter_mut().filter(|_| place < own.len()) {
+                *cell += place * usize::from(*rest.next().expect("a byte"));
             }
-            place *= 256;
         }
-        let cells: Vec<usize> = numbers.into_iter().map(|number| cells[number]).collect();
-        let each = of[1].as_u64();
-        let periods_of: Vec<u64> = cells
-            .iter()
-            .map(|_| each.unwrap_or_else(|| next_number(&mut rest)))
-            .collect();
-        for (cell, period) in cells.into_iter().zip(periods_of) {
-            let count = if of[2] == 1 {
-                1
-            } else {
-                next_number(&mut rest)
-            };
-            samples[cell] += count;
-            periods[cell] += unit * period * if each.is_some() { count } else { 1 };
+    }
+    let mut periods: Vec<Vec<u64>> = Vec::new();
+    for of in all {
+        let rows = (0..number(&of[0])).map(|_| of[1].as_u64());
+        let rows = rows.map(|each| unit * each.unwrap_or_else(|| next_number(&mut rest)));
+        periods.push(rows.collect());
+    }
+    for (series, of) in all.iter().enumerate() {
+        for (cell, period) in cell_of[series].iter().zip(&periods[series]) {
+            let are_ones = of[2] == 1;
+            let count = if are_ones { 1 } else { next_number(&mut rest) };
+            let by = if of[1].is_u64() { count } else { 1 };
+            let cell = &mut cells[series][*cell];
+            (cell.2, cell.3) = (cell.2 + period * by, cell.3 + count);
         }
     }
     assert!(rest.next().is_none());
-    (periods, samples)
+    let mut cells = cells.concat();
+    cells.sort_unstable();
+    cells
+}
+
+/// The same of a page without one.
+fn cells_of(plain: &Value) -> Vec<Cell> {
+    let unit = plain["unit"].as_u64().expect("a number");
+    let column = |name: &str| column(plain, &format!("/cells/{name}"));
+    let (series, periods) = (column("series"), column("period"));
+    let mut node = 0;
+    let nodes = column("node").into_iter().map(|step| {
+        node += step;
+        node
+    });
+    let rest = series.into_iter().zip(periods).zip(column("samples"));
+    let cells = nodes.zip(rest);
+    cells
+        .map(|(node, ((series, period), samples))| (node, series, period * unit, samples))
+        .collect()
 }
 
 /// The tree is the same, and its weights are the sums of the moments.
@@ -730,26 +748,14 @@ fn moments_add_up_to_the_page_without_them() {
         let without = page(folder.path(), name, &[options, &["--no-time"]].concat());
         let (plain, nothing) = data_of(&without);
         assert!(nothing.is_empty() && plain.get("time").is_none());
-        for path in [
-            "/up",
-            "/fn",
-            "/cells/node",
-            "/cells/series",
-            "/fns",
-            "/series",
-            "/threads",
-            "/activity",
-        ] {
+        for path in ["/up", "/fn", "/fns", "/series", "/threads", "/activity"] {
             assert_eq!(data.pointer(path), plain.pointer(path), "{name}: {path}");
         }
-        let unit = plain["unit"].as_u64().expect("a number");
-        let expected: Vec<u64> = column(&plain, "/cells/period")
-            .iter()
-            .map(|period| period * unit)
-            .collect();
-        let (periods, samples) = sums_of_moments(&data, &columns);
-        assert_eq!(periods, expected, "{name}");
-        assert_eq!(samples, column(&plain, "/cells/samples"), "{name}");
+        assert_eq!(sums_of_moments(&data, &columns), cells_of(&plain), "{name}");
+        assert!(
+            data.get("cells").is_none(),
+            "{name}: they are not told twice"
+        );
         let text = fs::read_to_string(without).expect("a page");
         assert!(
             !text.contains("id=\"time\"") && !text.contains("timePanel() {"),

@@ -39,10 +39,12 @@
   // ---- what the data says
   const fns = data.fns, count = fns.name.length, isDifference = data.runs > 1;
   const tree = grow(data.up, data.fn);
-  const cells = {node: new Int32Array(data.cells.node), series: data.cells.series, samples: data.cells.samples};
-  for (let c = 1; c < cells.node.length; c++) cells.node[c] += cells.node[c - 1];
-  const time = data.time && moments(data, cells, columnBytes);
-  if (!time) cells.period = data.cells.period.map(period => period * data.unit);
+  const time = data.time && moments(data, columnBytes), cells = time ? time.cells : data.cells;
+  if (!time) {
+    let last = 0;
+    cells.node = Int32Array.from(cells.node, step => last += step);
+    cells.period = cells.period.map(period => period * data.unit);
+  }
   // Two sides: two recordings, or two times of one. Which functions weigh more or less in the first.
   let two = isDifference, ways = fns.way;
   if (two) tree.around = around(tree, ways);

@@ -205,11 +205,15 @@ fn push_natures(flame: &Flame, json: &mut String) {
     });
 }
 
-/// What series weigh at nodes; without the weights where these follow from the columns of moments.
+/// What series weigh at nodes, or the unit of that alone where the columns of moments have the rest.
 fn push_cells(flame: &Flame, columns: Option<&Columns>, json: &mut String) {
     let cells = &flame.cells;
-    let of_cells = || cells.iter().fold(0, |unit, cell| gcd(unit, cell.period));
-    let unit = columns.map_or_else(|| of_cells().max(1), |columns| columns.unit);
+    if let Some(columns) = columns {
+        let _ = write!(json, ",\"unit\":{}", columns.unit);
+        return;
+    }
+    let unit = cells.iter().fold(0, |unit, cell| gcd(unit, cell.period));
+    let unit = unit.max(1);
     let _ = write!(json, ",\"unit\":{unit},\"cells\":{{\"node\":");
     let mut last = 0;
     list(json, cells, |cell, json| {
@@ -220,11 +224,9 @@ fn push_cells(flame: &Flame, columns: Option<&Columns>, json: &mut String) {
     list(json, cells, |cell, json| {
         number(u64::from(cell.series.0), json)
     });
-    if columns.is_none() {
-        json.push_str(",\"period\":");
-        list(json, cells, |cell, json| number(cell.period / unit, json));
-        json.push_str(",\"samples\":");
-        list(json, cells, |cell, json| number(cell.samples, json));
-    }
+    json.push_str(",\"period\":");
+    list(json, cells, |cell, json| number(cell.period / unit, json));
+    json.push_str(",\"samples\":");
+    list(json, cells, |cell, json| number(cell.samples, json));
     json.push('}');
 }

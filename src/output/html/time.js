@@ -1,13 +1,12 @@
 // When: which samples count, and the panel that chooses them. All times are milliseconds since the recording's first sample.
 
-// The moments of all samples from their columns, and what they are in each cell together.
-function moments({time, series, unit}, cells, bytes) {
-  const {step, from, rows} = time, n = cells.node.length, own = series.map(() => []);
-  const m = {at: new Float64Array(rows), cell: new Int32Array(rows), period: new Float64Array(rows), samples: new Float64Array(rows), first: [0]};
-  cells.series.forEach((s, c) => own[s].push(c));
-  cells.period = new Float64Array(n);
-  cells.samples = new Float64Array(n);
-  let place = 0, k = 0;
+// The moments of all samples from their columns, and the cells with what these are in each together.
+function moments({time, unit}, bytes) {
+  const {step, from, rows} = time, n = time.series.reduce((sum, of) => sum + of[3], 0);
+  const list = size => new Float64Array(size);
+  const cells = {node: new Int32Array(n), series: new Int32Array(n), period: list(n), samples: list(n)};
+  const m = {cells, at: list(rows), cell: new Int32Array(rows), period: list(rows), samples: list(rows), first: [0]};
+  let place = 0, cell = 0;
   const next = () => {
     for (let value = 0, by = 1; ; by *= 128) {
       const byte = bytes[place++];
@@ -15,21 +14,29 @@ function moments({time, series, unit}, cells, bytes) {
       if (!(byte > 127)) return value;
     }
   };
-  time.series.forEach(([count, each, areOnes], s) => {
-    const begin = k, end = k + count;
-    for (let t = from, i = begin; i < end; i++) m.at[i] = t += next() * step;
-    // Bytes of the same place stand together.
-    for (let by = 1; by < own[s].length; by *= 256) for (let i = begin; i < end; i++) m.cell[i] += bytes[place++] * by;
-    for (let i = begin; i < end; i++) m.cell[i] = own[s][m.cell[i]];
-    if (each < 0) for (let i = begin; i < end; i++) m.period[i] = next() * unit;
-    for (let i = begin; i < end; i++) m.samples[i] = areOnes ? 1 : next();
-    if (each >= 0) for (let i = begin; i < end; i++) m.period[i] = m.samples[i] * each * unit;
-    m.first.push(k = end);
+  time.series.forEach((of, s) => {
+    of.push(cell);
+    for (let node = 0; cell < of[4] + of[3]; cell++) {
+      cells.node[cell] = node += next();
+      cells.series[cell] = s;
+    }
+    m.first.push(m.first[s] + of[0]);
   });
-  for (let i = 0; i < rows; i++) {
-    cells.period[m.cell[i]] += m.period[i];
-    cells.samples[m.cell[i]] += m.samples[i];
+  const all = run => time.series.forEach((of, s) => run(m.first[s], m.first[s + 1], of));
+  all((i, end) => { for (let t = from; i < end; i++) m.at[i] = t += next() * step; });
+  // Bytes of the same place stand together.
+  for (let by = 1; by < n; by *= 256) {
+    all((i, end, of) => { if (by < of[3]) for (; i < end; i++) m.cell[i] += bytes[place++] * by; });
   }
+  all((i, end, of) => { for (; i < end; i++) m.period[i] = unit * (of[1] < 0 ? next() : of[1]); });
+  all((i, end, of) => {
+    for (; i < end; i++) {
+      const count = m.samples[i] = of[2] ? 1 : next(), c = m.cell[i] += of[4];
+      if (of[1] >= 0) m.period[i] *= count;
+      cells.period[c] += m.period[i];
+      cells.samples[c] += count;
+    }
+  });
   return m;
 }
 

@@ -1,13 +1,16 @@
 //! When: what the time panel of the page knows.
 //!
 //! In: the moments of the tree, and what a recording says about when. Out: a JSON object of phases, spells and gaps, and columns of
-//! all moments as bytes, which are behind the JSON in the same stream. Sums of cells follow from these, and are not written twice. All
-//! times are milliseconds since the recording's first sample, as `--time +A,+B` takes them.
+//! all cells and moments as bytes, which are behind the JSON in the same stream. What cells weigh follows from these, and is not
+//! written twice. All times are milliseconds since the recording's first sample, as `--time +A,+B` takes them.
+//!
+//! A column has all series, one behind the other: the nodes of their cells, then the steps of their rows, then the cells of these, a
+//! byte of each, and what is not the same for all rows. So numbers of one kind stand together, which packs them better.
 
 use std::fmt::Write;
 
-use crate::flame::{Flame, Moment, SeriesId, shown};
-use crate::ids::{Idx, IndexVec, index_vec};
+use crate::flame::{Flame, Moment, shown};
+use crate::ids::Idx;
 use crate::output::columns::{list, text};
 use crate::output::over_time::When;
 use crate::profile::ThreadId;
@@ -45,13 +48,27 @@ pub(super) struct Columns {
 }
 
 /// How the rows of a series are written.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct OfSeries {
-    rows: usize,
+    rows: Vec<Row>,
+    /// The nodes of its cells, in order.
+    nodes: Vec<u64>,
     /// What each sample weighs, if all weigh the same; else each row says it.
     each: Option<u64>,
     /// Each row is one sample; else each says how many.
     are_ones: bool,
+}
+
+impl OfSeries {
+    fn take(&mut self, rows: Vec<Row>) {
+        let each = rows.first().map(|row| row.2 / row.3.max(1));
+        self.each = each.filter(|each| {
+            rows.iter()
+                .all(|row| Some(row.2) == each.checked_mul(row.3))
+        });
+        self.are_ones = rows.iter().all(|row| row.3 == 1);
+        self.rows = rows;
+    }
 }
 
 /// A row: its step, its cell among those of its series, its weight and number of samples.
@@ -79,11 +96,10 @@ impl Columns {
             unit: flame.moments.iter().fold(0, unit_of).max(1),
             bytes: Vec::with_capacity(flame.moments.len() * 4),
         };
-        let mut count: IndexVec<SeriesId, u64> = index_vec![0; flame.series.len()];
         let numbers = flame.cells.iter().map(|cell| {
-            let next = &mut count[cell.series];
-            *next += 1;
-            *next - 1
+            let nodes = &mut columns.series[cell.series.index()].nodes;
+            nodes.push(u64::from(cell.node.0));
+            nodes.len() as u64 - 1
         });
         let numbers: Vec<u64> = numbers.collect();
         let series_of = |moment: &Moment| flame.cells[moment.cell.index()].series;
@@ -100,43 +116,42 @@ impl Columns {
             };
             let mut rows: Vec<Row> = moments.iter().map(row).collect();
             rows.sort_unstable();
-            let series = series_of(&moments[0]);
-            columns.push(series, count[series], &rows);
+            columns.series[series_of(&moments[0]).index()].take(rows);
         }
+        columns.write();
         columns
     }
 
-    /// Writes the rows of a series that has so many cells.
-    fn push(&mut self, series: SeriesId, cells: u64, rows: &[Row]) {
-        let each = rows.first().map(|row| row.2 / row.3.max(1));
-        let each = each.filter(|each| {
-            rows.iter()
-                .all(|row| Some(row.2) == each.checked_mul(row.3))
-        });
-        let of = OfSeries {
-            rows: rows.len(),
-            each,
-            are_ones: rows.iter().all(|row| row.3 == 1),
+    fn write(&mut self) {
+        let (series, bytes) = (&self.series, &mut self.bytes);
+        let mut rising = |first: u64, numbers: &mut dyn Iterator<Item = u64>| {
+            let mut last = first;
+            for number in numbers {
+                leb128(number - last, bytes);
+                last = number;
+            }
         };
-        self.series[series.index()] = of;
-        let mut last = self.range.0;
-        for (step, ..) in rows {
-            leb128(step - last, &mut self.bytes);
-            last = *step;
+        for of in series {
+            rising(0, &mut of.nodes.iter().copied());
+        }
+        for of in series {
+            rising(self.range.0, &mut of.rows.iter().map(|row| row.0));
         }
         // The order of stacks is nearly random, so that differences would take more. Bytes of the same place stand together, as
         // many as the number of cells needs: the high ones can be packed.
-        let mut place = 1_u64;
-        while place < cells {
-            let byte = |row: &Row| (row.1 / place) as u8;
-            self.bytes.extend(rows.iter().map(byte));
-            place = place.saturating_mul(256);
+        let most = series.iter().map(|of| of.nodes.len()).max();
+        let most = most.unwrap_or(0) as u64;
+        let places = std::iter::successors(Some(1_u64), |place| place.checked_mul(256));
+        for place in places.take_while(|place| *place < most) {
+            let has = |of: &&OfSeries| place < of.nodes.len() as u64;
+            let rows = series.iter().filter(has).flat_map(|of| &of.rows);
+            bytes.extend(rows.map(|row| (row.1 / place) as u8));
         }
-        if of.each.is_none() {
-            rows.iter().for_each(|row| leb128(row.2, &mut self.bytes));
+        for of in series.iter().filter(|of| of.each.is_none()) {
+            of.rows.iter().for_each(|row| leb128(row.2, bytes));
         }
-        if !of.are_ones {
-            rows.iter().for_each(|row| leb128(row.3, &mut self.bytes));
+        for of in series.iter().filter(|of| !of.are_ones) {
+            of.rows.iter().for_each(|row| leb128(row.3, bytes));
         }
     }
 
@@ -155,10 +170,11 @@ impl Columns {
             when.over.is_cpu
         );
         list(json, &self.series, |of, json| {
-            let (rows, are_ones) = (of.rows, u8::from(of.are_ones));
+            let (rows, cells) = (of.rows.len(), of.nodes.len());
+            let are_ones = u8::from(of.are_ones);
             let _ = match of.each {
-                Some(each) => write!(json, "[{rows},{each},{are_ones}]"),
-                None => write!(json, "[{rows},-1,{are_ones}]"),
+                Some(each) => write!(json, "[{rows},{each},{are_ones},{cells}]"),
+                None => write!(json, "[{rows},-1,{are_ones},{cells}]"),
             };
         });
         let name = |function: FunctionId| {

@@ -188,6 +188,9 @@ pub struct Collected {
     pub stacks: AddressStacks,
     /// Rows by first sample. What several workers met has a row of each of them.
     pub rows: Vec<Row>,
+    /// With [`Needs::TIMES`] for each sample its rank and, at that time, the `first` of its row. Of a rank that is there twice the
+    /// last word counts: a row that gets an earlier sample leads from its first one to that.
+    pub row_of: Vec<(SampleId, SampleId)>,
     /// Sum of the squares of periods, by [`Row::first`] and event, of rows whose samples have unequal periods, if that is needed.
     pub unequal: Option<Squares>,
     /// What tells rows apart besides; each worker's lists are distinct.

@@ -6,6 +6,7 @@ use crate::ids::Idx;
 use crate::intern::SequenceIndex;
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId};
+use crate::session::SampleId;
 use crate::stack_end::StackEnd;
 
 use super::addresses::Addresses;
@@ -27,6 +28,8 @@ pub(super) struct Table {
     /// Sums of squares of rows with unequal periods, if they are needed.
     unequal: Option<FxHashMap<RowKey, f64>>,
     samples: Vec<Row>,
+    /// See [`Collected::row_of`], if that is needed.
+    row_of: Option<Vec<(SampleId, SampleId)>>,
     data_addresses: Vec<(u64, EventId, u64)>,
     pub(super) facets: FacetsWriter,
     pub(super) unreadable: u64,
@@ -45,7 +48,10 @@ impl Table {
     /// An empty one, which keeps what is needed.
     pub(super) fn new(needs: Needs) -> Self {
         let needs_squares = needs.contains(Needs::SQUARES);
+        let needs_rows = needs.contains(Needs::TIMES)
+            && !needs.intersects(Needs::SAMPLES.union(Needs::BRANCHES));
         Self {
+            row_of: needs_rows.then(Vec::new),
             unequal: needs_squares.then(FxHashMap::default),
             facets: FacetsWriter::new(needs),
             ..Self::default()
@@ -87,6 +93,13 @@ impl Table {
         }
         *sum = sum.wrapping_add(period);
         *count += samples;
+        if let Some(row_of) = &mut self.row_of {
+            let sample = |rank: u64| SampleId::from_usize(rank as usize);
+            if rank < *first {
+                row_of.push((sample(*first), sample(rank)));
+            }
+            row_of.push((sample(rank), sample(rank.min(*first))));
+        }
         *first = rank.min(*first);
     }
 
@@ -94,6 +107,10 @@ impl Table {
     pub(super) fn keep(&mut self, row: Row, address: Option<u64>) {
         let address = address.map(|address| (row.first, row.key.event, address));
         self.data_addresses.extend(address);
+        if let Some(row_of) = &mut self.row_of {
+            let own = SampleId::from_usize(row.first as usize);
+            row_of.push((own, own));
+        }
         self.samples.push(row);
     }
 
@@ -124,6 +141,7 @@ impl Table {
             stacks: self.stacks,
             rows,
             unequal,
+            row_of: self.row_of.unwrap_or_default(),
             facets: self.facets.finish(),
             kind: Rows::default(),
             addresses: self.data_addresses,
@@ -203,6 +221,7 @@ impl Collected {
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
+        self.row_of.extend(other.row_of);
         if let Some(unequal) = other.unequal {
             self.unequal.get_or_insert_default().extend(unequal);
         }
@@ -300,6 +319,33 @@ mod tests {
                 (1, 2, 20, vec![4, 2, 3]),
                 (3, 1, 10, vec![5])
             ]
+        );
+    }
+
+    /// Streams are read in the order of their records, and a row may get an earlier sample later.
+    #[test]
+    fn samples_lead_to_the_first_one_of_their_row() {
+        let key = filled(&[(0, &[1])]).finish().rows[0].key;
+        let mut table = Table::new(Needs::TIMES);
+        for rank in [7, 3, 5, 1] {
+            table.count(key, 10, 1, rank);
+        }
+        let collected = table.finish();
+        assert_eq!(collected.rows[0].first, 1);
+        let mut row_of = [u32::MAX; 8];
+        for (sample, row) in &collected.row_of {
+            row_of[sample.index()] = row.0;
+        }
+        for mut at in [7, 3, 5, 1] {
+            while row_of[at] as usize != at {
+                assert!(row_of[at] < at as u32, "it leads backwards");
+                at = row_of[at] as usize;
+            }
+            assert_eq!(at, 1);
+        }
+        assert!(
+            filled(&[(0, &[1])]).finish().row_of.is_empty(),
+            "nobody asked"
         );
     }
 

@@ -14,7 +14,7 @@ use super::oncpu::{Ran, spread};
 use super::read::Source;
 use super::spec::Waits;
 use super::timeline::{Story, tids};
-use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
+use super::waits::{Evidence, Interval, Lives, SwitchFields, has_switches, pair};
 use super::{Derived, Options, Pairs, WeighError, Weighed};
 use crate::diagnostics::Diagnostics;
 use crate::ids::{Idx, IndexSlice};
@@ -182,7 +182,8 @@ pub(super) fn wall(
 /// thread whose switches back were not recorded ends with the next one, which is no more than a bound.
 pub(super) fn intervals(source: Source<'_, '_>, samples: &Samples) -> Vec<Interval> {
     let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
-    if !is_switch.contains(&true) && source.session.marks.is_empty() {
+    // Of threads that were made, too, nothing tells when they ran.
+    if !is_switch.contains(&true) && !has_switches(&source.session.marks) {
         return Vec::new();
     }
     let mut lives = paired(source, samples, &is_switch);

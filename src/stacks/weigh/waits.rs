@@ -131,15 +131,20 @@ struct Life {
     comm: CommId,
 }
 
+/// Whether there are records of switches.
+pub(super) fn has_switches(marks: &[Mark]) -> bool {
+    let is_switched = |mark: &Mark| matches!(mark.what, Moment::In | Moment::Out { .. });
+    marks.iter().any(is_switched)
+}
+
 /// Pairs everything. `is_switch` tells which events are `sched:sched_switch`; `fields` has their payloads by sample.
 pub(super) fn pair(
     story: Story<'_>,
     is_switch: &[bool],
     fields: &IndexSlice<SampleId, [SwitchFields]>,
 ) -> Lives {
-    let is_switched = |mark: &Mark| matches!(mark.what, Moment::In | Moment::Out { .. });
     let out = Lives {
-        has_switches: story.marks.iter().any(is_switched),
+        has_switches: has_switches(story.marks),
         is_wide: has_all_switches(story, is_switch, fields),
         ..Lives::default()
     };

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
-use crate::profile::{CommId, Entry, EventId, FrameId, Profile, StackId, ThreadId};
+use crate::profile::{CommId, Entry, EntryId, EventId, FrameId, Profile, StackId, ThreadId};
 use crate::questions::functions::{Functions, Identity};
 use crate::questions::payers::{Payers, Step};
 
@@ -247,10 +247,9 @@ fn lines<'p>(
     type Key = (CommId, ThreadId, SeriesId, StackId, Option<FrameId>);
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
     let mut lines: Vec<Line<'_>> = Vec::new();
-    let wanted = || profile.entries.iter().filter(|e| is_wanted(e, options));
-    let have_times = options.by_moment && wanted().all(|entry| entry.time > 0);
-    let mut moments = Vec::new();
-    for entry in wanted() {
+    let mut line_of: IndexVec<EntryId, Option<LineId>> = index_vec![None; profile.entries.len()];
+    let entries = profile.entries.iter_enumerated();
+    for (id, entry) in entries.filter(|(_, entry)| is_wanted(entry, options)) {
         let thread = match options.roots {
             Roots::Comm => ThreadId(0),
             Roots::Process | Roots::Thread => entry.thread,
@@ -277,17 +276,37 @@ fn lines<'p>(
             };
             lines.push(Line { entry, tag });
         }
-        if have_times {
-            let moment = Moment {
-                time: entry.time,
-                cell: CellId(0),
-                period: entry.period,
-                samples: entry.samples,
-            };
-            moments.push((LineId::from_usize(at), moment));
-        }
+        line_of[id] = Some(LineId::from_usize(at));
     }
+    let moments = if options.by_moment {
+        moments(profile, &line_of)
+    } else {
+        Vec::new()
+    };
     (lines, moments)
+}
+
+/// When what lines weigh was taken; nothing if that is not known of all.
+fn moments(
+    profile: &Profile,
+    line_of: &IndexSlice<EntryId, [Option<LineId>]>,
+) -> Vec<(LineId, Moment)> {
+    let placed = profile.moments().filter_map(|of| {
+        let line = line_of.get(EntryId::from_usize(of.portion)).copied()??;
+        let moment = Moment {
+            time: of.time,
+            cell: CellId(0),
+            period: of.period,
+            samples: of.samples,
+        };
+        Some((line, moment))
+    });
+    let moments: Vec<(LineId, Moment)> = placed.collect();
+    let told: u64 = moments.iter().map(|(_, moment)| moment.samples).sum();
+    let entries = profile.entries.iter().zip(line_of);
+    let wanted = entries.filter(|(_, line)| line.is_some());
+    let all: u64 = wanted.map(|(entry, _)| entry.samples).sum();
+    if told == all { moments } else { Vec::new() }
 }
 
 /// The frames of an entry, innermost first: its own, then those around them.

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::spells::{median, steps, usual_period};
+use super::spells::{long_step, median, usual_period};
 use super::timeline::{OfThread, Timeline};
 use crate::profile::{ThreadId, Wait};
 use crate::questions::functions::FunctionId;
@@ -53,8 +53,7 @@ impl Gaps {
     /// The median of their lengths.
     #[must_use]
     pub fn median(&self) -> u64 {
-        let lengths: Vec<u64> = self.all.iter().map(Gap::length).collect();
-        median(&lengths)
+        median(self.all.iter().map(Gap::length).collect())
     }
 
     /// The longest, of equals the first.
@@ -95,9 +94,7 @@ pub(super) fn find(
 
 fn of_thread(timeline: &Timeline<'_>, of: &OfThread) -> Vec<Gap> {
     let moments = &of.moments;
-    let mut usual = steps(moments);
-    usual.sort_unstable();
-    let usual = usual.get(usual.len() * 95 / 100).copied().unwrap_or(0);
+    let usual = long_step(moments).unwrap_or(0);
     let period = usual_period(timeline, moments);
     let least = SHORTEST
         .max(period.saturating_mul(20))

@@ -1,6 +1,6 @@
 //! When: long spells in one function, times without CPU, phases in which a program does different things.
 //!
-//! In: a profile with rows apart by exact time, and its functions. Out: an [`OverTime`]. The three answer three questions: what changed
+//! In: a profile that knows when its samples were taken, and its functions. Out: an [`OverTime`]. The three answer three questions: what changed
 //! for long is a phase, what one thread did without a break a spell, and where a thread had no CPU a gap. A stall is a spell: it is
 //! too short for a phase, and is the same kind of code as everything else.
 //!
@@ -31,7 +31,7 @@ use crate::questions::tally::Count;
 use timeline::Timeline;
 
 /// What it looks at.
-pub const NEEDS: Needs = Needs::MOMENTS.union(Needs::WAITS);
+pub const NEEDS: Needs = Needs::TIMES.union(Needs::WAITS);
 
 /// What a recording says about when.
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::timeline::{Moment, PathId, Timeline};
+use super::timeline::{ByFunction, Moment, PathCounts, PathId, Timeline};
+use crate::ids::{IndexVec, index_vec};
 use crate::questions::functions::FunctionId;
 use crate::questions::stats::normal_two_sided;
 use crate::questions::tally::Count;
@@ -32,7 +33,7 @@ const EFFECT: f64 = 0.05;
 const BINS: usize = 256;
 /// Samples of a bin.
 const PER_BIN: usize = 20;
-/// Functions that are looked at.
+/// Functions that are looked at: a bit for each in a word.
 const FUNCTIONS: usize = 64;
 /// Shares within which a function may tell phases apart.
 const LOW: f64 = 0.02;
@@ -46,22 +47,23 @@ const ROUNDS: usize = 3;
 const TRIM: f64 = 0.1;
 
 pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
-    let moments: Vec<Moment> = timeline.looked_at().copied().collect();
-    let cuts = cuts(timeline, &moments);
+    let moments = timeline.looked_at();
+    let mut paths = PathCounts::new(timeline);
+    let cuts = cuts(timeline, &moments, &mut paths);
     if cuts.is_empty() {
         return Vec::new();
     }
     let edges: Vec<usize> = [0].into_iter().chain(cuts).chain([moments.len()]).collect();
     let pieces: Vec<&[Moment]> = edges.windows(2).map(|of| &moments[of[0]..of[1]]).collect();
-    let counts: Vec<FxHashMap<FunctionId, usize>> = pieces
-        .iter()
-        .map(|piece| inclusive(timeline, piece))
-        .collect();
-    let mut all: FxHashMap<FunctionId, usize> = FxHashMap::default();
-    for (function, count) in counts.iter().flatten() {
-        *all.entry(*function).or_default() += count;
-    }
-    let phase = |(piece, counts): (&&[Moment], &FxHashMap<FunctionId, usize>)| {
+    let mut sums: ByFunction<usize> = ByFunction::new(timeline);
+    // In how many samples functions are.
+    let mut inclusive = |moments: &[Moment]| {
+        sums.count(timeline, paths.of(moments));
+        sums.take()
+    };
+    let counts: Vec<_> = pieces.iter().map(|piece| inclusive(piece)).collect();
+    let all: FxHashMap<FunctionId, usize> = inclusive(&moments).into_iter().collect();
+    let phase = |(piece, counts): (&&[Moment], &Vec<(FunctionId, usize)>)| {
         let (here, rest) = (
             piece.len() as f64,
             (moments.len() - piece.len()).max(1) as f64,
@@ -69,7 +71,7 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
         let mut functions: Vec<(FunctionId, [f64; 2])> = counts
             .iter()
             .map(|(function, count)| {
-                let elsewhere = all[function] - count;
+                let elsewhere = all[function] - *count;
                 (*function, [*count as f64 / here, elsewhere as f64 / rest])
             })
             .filter(|(_, [here, rest])| here - rest >= EFFECT)
@@ -110,25 +112,10 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
     pieces.iter().zip(&counts).map(phase).collect()
 }
 
-/// In how many samples functions are.
-fn inclusive(timeline: &Timeline<'_>, moments: &[Moment]) -> FxHashMap<FunctionId, usize> {
-    let mut of_path: FxHashMap<PathId, usize> = FxHashMap::default();
-    for moment in moments {
-        *of_path.entry(moment.path).or_default() += 1;
-    }
-    let mut counts = FxHashMap::default();
-    for (path, count) in of_path {
-        for function in &*timeline.paths[path].functions {
-            *counts.entry(*function).or_default() += count;
-        }
-    }
-    counts
-}
-
 /// Where phases begin, as places among samples.
-fn cuts(timeline: &Timeline<'_>, moments: &[Moment]) -> Vec<usize> {
-    let columns = columns(timeline, moments);
-    let bins = Bins::of(moments, &columns);
+fn cuts(timeline: &Timeline<'_>, moments: &[Moment], paths: &mut PathCounts) -> Vec<usize> {
+    let columns = Columns::of(timeline, moments, paths);
+    let bins = Bins::of(moments, &columns, paths);
     if bins.columns == 0 || bins.len() < 2 * LEAST {
         return Vec::new();
     }
@@ -140,52 +127,69 @@ fn cuts(timeline: &Timeline<'_>, moments: &[Moment]) -> Vec<usize> {
     cuts.into_iter().map(|cut| bins.edges[cut]).collect()
 }
 
-/// By path: the columns that its samples count in.
-type Columns = (usize, FxHashMap<PathId, Vec<u8>>);
-
 /// The functions, anywhere in the stack or as the innermost, that come nearest to half of the samples; of equal columns one.
-fn columns(timeline: &Timeline<'_>, moments: &[Moment]) -> Columns {
-    let mut of_path: FxHashMap<PathId, usize> = FxHashMap::default();
-    for moment in moments {
-        *of_path.entry(moment.path).or_default() += 1;
+struct Columns {
+    number: usize,
+    /// By path: a bit for each column that its samples count in.
+    of_path: IndexVec<PathId, u64>,
+}
+
+impl Columns {
+    fn of(timeline: &Timeline<'_>, moments: &[Moment], paths: &mut PathCounts) -> Self {
+        let mut paths: Vec<(PathId, u32)> = paths.of(moments).collect();
+        paths.sort_unstable();
+        // Anywhere, and as the innermost.
+        let mut counts = [ByFunction::new(timeline), ByFunction::new(timeline)];
+        counts[0].count(timeline, paths.iter().copied());
+        for (path, count) in &paths {
+            let leaf = timeline.paths[*path].leaf;
+            *counts[1].get_or_add(leaf, || 0) += *count as usize;
+        }
+        let n = moments.len();
+        let within = |count: usize| (LOW..=1.0 - LOW).contains(&(count as f64 / n.max(1) as f64));
+        let counts = counts.map(|mut of| of.take());
+        let counts = counts.into_iter().zip([false, true]);
+        let keyed = counts.flat_map(|(of, is_leaf)| {
+            of.into_iter()
+                .map(move |(of, count)| (count, (is_leaf, of)))
+        });
+        let mut wanted: Vec<_> = keyed.filter(|(count, _)| within(*count)).collect();
+        wanted.sort_unstable_by_key(|(count, key)| (std::cmp::Reverse(count * (n - count)), *key));
+        let mut paths_of: [ByFunction<Vec<PathId>>; 2] =
+            [ByFunction::new(timeline), ByFunction::new(timeline)];
+        for (_, (is_leaf, function)) in &wanted {
+            paths_of[usize::from(*is_leaf)].get_or_add(*function, Vec::new);
+        }
+        for (path, _) in paths {
+            let of = &timeline.paths[path];
+            for function in &*of.functions {
+                if let Some(paths) = paths_of[0].get(*function) {
+                    paths.push(path);
+                }
+            }
+            if let Some(paths) = paths_of[1].get(of.leaf) {
+                paths.push(path);
+            }
+        }
+        let mut columns = Self {
+            number: 0,
+            of_path: index_vec![0; timeline.paths.len()],
+        };
+        let mut seen: FxHashSet<Vec<PathId>> = FxHashSet::default();
+        for (_, (is_leaf, function)) in wanted {
+            let paths = paths_of[usize::from(is_leaf)].get(function);
+            let paths = paths.map(std::mem::take).unwrap_or_default();
+            if columns.number == FUNCTIONS || seen.contains(&paths) {
+                continue;
+            }
+            for path in &paths {
+                columns.of_path[*path] |= 1 << columns.number;
+            }
+            columns.number += 1;
+            seen.insert(paths);
+        }
+        columns
     }
-    // Whether as the innermost, and the function.
-    let mut counts: FxHashMap<(bool, FunctionId), (usize, Vec<PathId>)> = FxHashMap::default();
-    let mut paths: Vec<(PathId, usize)> = of_path.into_iter().collect();
-    paths.sort_unstable();
-    for (path, count) in &paths {
-        let of = &timeline.paths[*path];
-        let keys = of.functions.iter().map(|function| (false, *function));
-        for key in keys.chain([(true, of.leaf)]) {
-            let known = counts.entry(key).or_default();
-            known.0 += count;
-            known.1.push(*path);
-        }
-    }
-    let n = moments.len();
-    let within = |count: usize| (LOW..=1.0 - LOW).contains(&(count as f64 / n.max(1) as f64));
-    let mut wanted: Vec<_> = counts
-        .into_iter()
-        .filter(|(_, (count, _))| within(*count))
-        .collect();
-    wanted.sort_unstable_by_key(|(key, (count, _))| (std::cmp::Reverse(count * (n - count)), *key));
-    let mut seen: FxHashSet<Vec<PathId>> = FxHashSet::default();
-    let mut columns: FxHashMap<PathId, Vec<u8>> = FxHashMap::default();
-    let mut number = 0;
-    for (_, (_, paths)) in wanted {
-        if seen.contains(&paths) {
-            continue;
-        }
-        for path in &paths {
-            columns.entry(*path).or_default().push(number as u8);
-        }
-        seen.insert(paths);
-        number += 1;
-        if number == FUNCTIONS {
-            break;
-        }
-    }
-    (number, columns)
 }
 
 /// Shares of functions in bins of equally many samples.
@@ -207,22 +211,25 @@ struct Cut {
 }
 
 impl Bins {
-    fn of(moments: &[Moment], (columns, of_path): &Columns) -> Self {
+    fn of(moments: &[Moment], columns: &Columns, paths: &mut PathCounts) -> Self {
         let count = (moments.len() / PER_BIN).clamp(1, BINS);
         let edges: Vec<usize> = (0..=count).map(|at| at * moments.len() / count).collect();
-        let mut shares = vec![0.0; count * columns];
+        let mut shares = vec![0.0; count * columns.number];
         for (bin, edge) in edges.windows(2).enumerate() {
-            let row = &mut shares[bin * columns..][..*columns];
-            for moment in &moments[edge[0]..edge[1]] {
-                let of = of_path.get(&moment.path).into_iter().flatten();
-                of.for_each(|column| row[usize::from(*column)] += 1.0);
+            let row = &mut shares[bin * columns.number..][..columns.number];
+            for (path, count) in paths.of(&moments[edge[0]..edge[1]]) {
+                let mut rest = columns.of_path[path];
+                while rest > 0 {
+                    row[rest.trailing_zeros() as usize] += f64::from(count);
+                    rest &= rest - 1;
+                }
             }
             let samples = (edge[1] - edge[0]).max(1) as f64;
             row.iter_mut().for_each(|sum| *sum /= samples);
         }
         Self {
             shares,
-            columns: *columns,
+            columns: columns.number,
             samples: moments.len() as f64 / count as f64,
             edges,
         }

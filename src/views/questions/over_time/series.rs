@@ -1,8 +1,6 @@
 //! Functions that change most over time: the share of each in columns of equal length.
 
-use rustc_hash::FxHashMap;
-
-use super::timeline::Timeline;
+use super::timeline::{ByFunction, PathCounts, Timeline};
 use crate::questions::functions::FunctionId;
 
 /// Into how many columns the time is divided.
@@ -37,28 +35,34 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
         let share = u128::from(time - first) * COLUMNS as u128 / u128::from(length);
         (share as usize).min(COLUMNS - 1)
     };
-    let mut all: Counts = [0; COLUMNS];
-    // By path first: samples are many, and paths are long.
-    let mut of_path: FxHashMap<_, Counts> = FxHashMap::default();
-    for moment in &timeline.moments {
-        let at = column(moment.time);
-        all[at] += 1;
-        of_path.entry(moment.path).or_insert([0; COLUMNS])[at] += 1;
-    }
-    let mut rows: FxHashMap<FunctionId, Counts> = FxHashMap::default();
-    for (path, counts) in &of_path {
-        for function in &*timeline.paths[*path].functions {
-            let row = rows.entry(*function).or_insert([0; COLUMNS]);
-            row.iter_mut()
-                .zip(counts)
-                .for_each(|(sum, more)| *sum += more);
+    let n = timeline.moments.len() as f64;
+    let mut counts = PathCounts::new(timeline);
+    let mut totals: ByFunction<usize> = ByFunction::new(timeline);
+    totals.count(timeline, counts.of(&timeline.moments));
+    let mut rows: ByFunction<Counts> = ByFunction::new(timeline);
+    for (function, total) in totals.take() {
+        if total as f64 > LEAST * n {
+            rows.get_or_add(function, || [0; COLUMNS]);
         }
     }
-    let n = timeline.moments.len() as f64;
+    let mut all: Counts = [0; COLUMNS];
+    let mut rest = timeline.moments.as_slice();
+    for (at, sum) in all.iter_mut().enumerate() {
+        let (moments, behind) = rest.split_at(rest.partition_point(|of| column(of.time) <= at));
+        rest = behind;
+        *sum = moments.len() as u32;
+        for (path, count) in counts.of(moments) {
+            for function in &*timeline.paths[path].functions {
+                if let Some(row) = rows.get(*function) {
+                    row[at] += count;
+                }
+            }
+        }
+    }
     let sum = |row: &Counts| row.iter().map(|count| f64::from(*count)).sum::<f64>();
     let mut found: Vec<(FunctionId, Counts, f64)> = rows
+        .take()
         .into_iter()
-        .filter(|(_, row)| sum(row) > LEAST * n)
         .map(|(function, row)| {
             let share = sum(&row) / n;
             let pairs = row.iter().zip(&all);

@@ -4,9 +4,7 @@
 //! thread has none for a while. Where switches were recorded with stacks it ends where the thread waited outside of the function,
 //! however long it had to wait for a processor.
 
-use rustc_hash::FxHashMap;
-
-use super::timeline::{FEWEST, Moment, OfThread, Timeline};
+use super::timeline::{ByFunction, FEWEST, Moment, OfThread, PathCounts, Timeline};
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
 
@@ -54,15 +52,21 @@ const MOST_FUNCTIONS: usize = 1000;
 
 pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
     let mut all = Vec::new();
+    let mut scratch = Scratch {
+        paths: PathCounts::new(timeline),
+        counts: ByFunction::new(timeline),
+        open: ByFunction::new(timeline),
+    };
     for of in threads {
-        // A cut stack tells neither what ran nor what was left by a wait.
-        let whole = |moments: &[Moment]| -> Vec<Moment> {
-            let whole = moments.iter().filter(|moment| timeline.is_whole(moment));
-            whole.copied().collect()
-        };
-        let moments = whole(&of.moments);
+        let moments = timeline.whole(of.thread, &of.moments);
         if moments.len() >= FEWEST {
-            of_thread(timeline, (of.thread, &moments, &whole(&of.waits)), &mut all);
+            let waits = timeline.whole(of.thread, &of.waits);
+            of_thread(
+                timeline,
+                (of.thread, &moments, &waits),
+                &mut scratch,
+                &mut all,
+            );
         }
     }
     all.sort_by_key(|spell| {
@@ -111,21 +115,43 @@ impl Runs {
 struct Open {
     /// The first of the run, as a place among samples.
     start: usize,
-    /// The last thing of the run, as a place among samples and waits.
+    /// The last thing of the run, as a place among samples and waits, which begin with 1.
     last: usize,
     /// Samples of the run.
     length: usize,
     /// In how many samples it is.
     count: usize,
-    depth: usize,
-    /// Between samples elsewhere, from the first to the one behind the last; of short ones the latest alone.
+    /// Where it stood in its first sample.
+    depth: Option<usize>,
+    /// Runs that are no short ones, from the first sample to the one behind the last.
+    runs: Vec<(usize, usize)>,
+    /// The same between samples elsewhere; of short ones the latest alone.
     stays: Vec<(usize, usize)>,
 }
 
 impl Open {
+    fn new(count: usize) -> Self {
+        Self {
+            start: 0,
+            last: 0,
+            length: 0,
+            count,
+            depth: None,
+            runs: Vec::new(),
+            stays: Vec::new(),
+        }
+    }
+
     /// The run is over. Behind it the thread may have had no processor, and goes on.
-    fn stay(&mut self) {
+    fn end(&mut self, lasts: impl Fn(usize, usize) -> u64) {
+        if self.length == 0 {
+            return;
+        }
         let (from, to) = (self.start, self.start + self.length);
+        let is_short = self.length < LEAST || lasts(from, to) < SHORTEST;
+        if !is_short && self.runs.len() < MOST {
+            self.runs.push((from, to));
+        }
         let is_full = self.stays.len() >= MOST;
         match self.stays.last_mut() {
             Some((_, end)) if *end == from => *end = to,
@@ -136,82 +162,48 @@ impl Open {
     }
 }
 
+/// What each thread needs anew.
+struct Scratch {
+    paths: PathCounts,
+    counts: ByFunction<usize>,
+    open: ByFunction<Open>,
+}
+
 fn of_thread(
     timeline: &Timeline<'_>,
     (thread, moments, waits): (ThreadId, &[Moment], &[Moment]),
+    scratch: &mut Scratch,
     out: &mut Vec<Spell>,
 ) {
-    let limit = if timeline.knows_waits() {
-        u64::MAX
-    } else {
-        limit(moments)
-    };
     let n = moments.len();
-    let mut open: FxHashMap<FunctionId, Open> = FxHashMap::default();
-    let mut runs: FxHashMap<FunctionId, Vec<(usize, usize)>> = FxHashMap::default();
+    let share = |count: usize| count as f64 / n as f64;
+    let Scratch {
+        paths,
+        counts,
+        open,
+    } = scratch;
+    counts.count(timeline, paths.of(moments));
+    for (function, count) in counts.take() {
+        if (SHARES[0]..=SHARES[1]).contains(&share(count)) {
+            open.get_or_add(function, || Open::new(count));
+        }
+    }
     let period = usual_period(timeline, moments);
     let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
-    let mut close = |function: FunctionId, open: &Open| {
-        let (from, to) = (open.start, open.start + open.length);
-        if open.length >= LEAST && lasts(from, to) >= SHORTEST {
-            let of = runs.entry(function).or_default();
-            if of.len() < MOST {
-                of.push((from, to));
-            }
-        }
-    };
-    let (mut place, mut wait) = (0, 0);
-    for (at, moment) in moments.iter().enumerate() {
-        // What a wait happened in goes on behind it.
-        while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
-            place += 1;
-            for function in &*timeline.paths[next.path].functions {
-                if let Some(of) = open.get_mut(function).filter(|of| of.last + 1 == place) {
-                    of.last = place;
-                }
-            }
-            wait += 1;
-        }
-        let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
-        // Nothing follows on what was before.
-        place += 1 + usize::from(is_broken);
-        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
-            let of = open.entry(*function).or_insert(Open {
-                start: at,
-                last: place - 1,
-                length: 0,
-                count: 0,
-                depth,
-                stays: Vec::new(),
-            });
-            if of.last + 1 != place {
-                close(*function, of);
-                of.stay();
-                (of.start, of.length) = (at, 0);
-            }
-            (of.last, of.length, of.count) = (place, of.length + 1, of.count + 1);
-        }
-    }
-    for (function, of) in &mut open {
-        close(*function, of);
-        of.stay();
-    }
+    find_runs(timeline, (moments, waits), &lasts, open);
     let mut found = Vec::new();
-    for (function, mut all) in runs {
-        let of = &open[&function];
-        let share = of.count as f64 / n as f64;
-        if !(SHARES[0]..=SHARES[1]).contains(&share) {
-            continue;
-        }
+    for (function, of) in open.take() {
+        let share = share(of.count);
         // The longest run that samples have which do not depend on each other.
         let chance = (n as f64 * (1.0 - share)).max(2.0).ln() / -share.ln();
         let is_long = |(from, to): &(usize, usize)| (to - from) as f64 >= 2.0 * chance;
         let times = of.stays.iter().filter(|stay| is_long(stay)).count();
-        all.retain(is_long);
+        let mut long = of.runs;
+        long.retain(is_long);
         let runs = Runs {
             function,
-            runs: all,
-            depth: of.depth,
+            runs: long,
+            depth: of.depth.unwrap_or(0),
             is_most: share > MOSTLY,
         };
         let comes_back = times > 1 || !runs.is_most;
@@ -232,7 +224,7 @@ fn of_thread(
             .map(|(from, to)| (moments[*from].time, moments[to - 1].time))
             .collect();
         let lengths: Vec<u64> = at.iter().map(|(from, to)| to - from + period).collect();
-        let median = median(&lengths);
+        let median = median(lengths.clone());
         let longest = (0..lengths.len()).rev().max_by_key(|at| lengths[*at]);
         out.push(Spell {
             thread,
@@ -244,6 +236,62 @@ fn of_thread(
             at,
         });
     }
+}
+
+/// Goes through the samples and waits of a thread.
+fn find_runs(
+    timeline: &Timeline<'_>,
+    (moments, waits): (&[Moment], &[Moment]),
+    lasts: &impl Fn(usize, usize) -> u64,
+    open: &mut ByFunction<Open>,
+) {
+    let limit = if timeline.knows_waits() {
+        u64::MAX
+    } else {
+        limit(moments)
+    };
+    let (mut place, mut wait, mut at) = (0, 0, 0);
+    while let Some(moment) = moments.get(at) {
+        // What a wait happened in goes on behind it.
+        while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
+            place += 1;
+            for function in &*timeline.paths[next.path].functions {
+                if let Some(of) = open.get(*function).filter(|of| of.last + 1 == place) {
+                    of.last = place;
+                }
+            }
+            wait += 1;
+        }
+        let is_broken = at > 0 && moment.time - moments[at - 1].time > limit;
+        // Nothing follows on what was before.
+        place += 1 + usize::from(is_broken);
+        let next_wait = waits.get(wait).map_or(u64::MAX, |next| next.time);
+        let same = alike(&moments[at..], limit, next_wait);
+        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
+            let Some(of) = open.get(*function) else {
+                continue;
+            };
+            if of.last + 1 != place {
+                of.end(lasts);
+                (of.start, of.length) = (at, 0);
+            }
+            of.depth.get_or_insert(depth);
+            (of.last, of.length) = (place + same - 1, of.length + same);
+        }
+        place += same - 1;
+        at += same;
+    }
+    open.all().for_each(|of| of.end(lasts));
+}
+
+/// How many samples begin with the stack of the first one, without a break or a wait between them.
+fn alike(moments: &[Moment], limit: u64, next_wait: u64) -> usize {
+    let pairs = moments.windows(2);
+    let goes_on = |pair: &&[Moment]| {
+        let [one, next] = pair else { return false };
+        next.path == one.path && next.time - one.time <= limit && next.time < next_wait
+    };
+    1 + pairs.take_while(goes_on).count()
 }
 
 /// Without functions that have the same spells as others: the innermost own one of these stays, else the innermost.
@@ -266,8 +314,10 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
             kept.push(of);
             continue;
         };
-        let covers = of.len() as f64 >= 0.9 * known.len() as f64;
         let own = |of: &Runs| timeline.functions.is_own(of.function);
+        // Of a runtime's loop nobody knows what ran in it: the own function that most of it was says more.
+        let least = if own(&of) && !own(known) { 0.5 } else { 0.9 };
+        let covers = of.len() as f64 >= least * known.len() as f64;
         if covers && (own(&of), of.depth) > (own(known), known.depth) {
             *known = of;
         }
@@ -277,16 +327,19 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
 
 /// How long a thread may have no sample within a spell: four of its long steps.
 fn limit(moments: &[Moment]) -> u64 {
+    let long = long_step(moments).map_or(0, |step| step.saturating_mul(4));
+    long.clamp(5_000_000, 50_000_000)
+}
+
+/// The time between samples that one in twenty exceeds.
+pub(super) fn long_step(moments: &[Moment]) -> Option<u64> {
     let mut steps = steps(moments);
-    if steps.is_empty() {
-        return 0;
-    }
-    steps.sort_unstable();
-    (4 * steps[steps.len() * 95 / 100]).clamp(5_000_000, 50_000_000)
+    let place = steps.len() * 95 / 100;
+    (place < steps.len()).then(|| *steps.select_nth_unstable(place).1)
 }
 
 /// Times between samples.
-pub(super) fn steps(moments: &[Moment]) -> Vec<u64> {
+fn steps(moments: &[Moment]) -> Vec<u64> {
     let pairs = moments.windows(2);
     pairs.map(|pair| pair[1].time - pair[0].time).collect()
 }
@@ -294,21 +347,21 @@ pub(super) fn steps(moments: &[Moment]) -> Vec<u64> {
 /// The time that a sample stands for.
 pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
     if timeline.is_clock {
-        let periods: Vec<u64> = moments.iter().map(|moment| moment.period).collect();
-        return median(&periods);
+        return median(moments.iter().map(|moment| moment.period).collect());
     }
-    median(&steps(moments))
+    median(steps(moments))
 }
 
 /// The middle one, of an even number the mean of both.
-pub(super) fn median(of: &[u64]) -> u64 {
-    let mut of = of.to_vec();
-    of.sort_unstable();
-    let middle = of.len() / 2;
-    match of.get(middle) {
-        None => 0,
-        Some(one) if of.len() % 2 == 1 => *one,
-        Some(higher) => of[middle - 1].midpoint(*higher),
+pub(super) fn median(mut of: Vec<u64>) -> u64 {
+    let (middle, is_odd) = (of.len() / 2, of.len() % 2 == 1);
+    if of.is_empty() {
+        return 0;
+    }
+    let (lower, one, _) = of.select_nth_unstable(middle);
+    match lower.iter().max() {
+        Some(lower) if !is_odd => lower.midpoint(*one),
+        _ => *one,
     }
 }
 
@@ -329,5 +382,5 @@ fn every(at: &[(u64, u64)], median_length: u64) -> Option<u64> {
     let mean = steps.iter().map(|step| *step as f64).sum::<f64>() / steps.len() as f64;
     let squares = steps.iter().map(|step| (*step as f64 - mean).powi(2));
     let spread = (squares.sum::<f64>() / steps.len() as f64).sqrt();
-    (spread < 0.25 * mean).then(|| median(&steps))
+    (spread < 0.25 * mean).then(|| median(steps))
 }

@@ -1,12 +1,12 @@
 //! The samples of an event in order of time, and what each distinct stack has in it.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
-    CpuMode, EventId, EventSummary, FrameId, Portion, Profile, StackId, ThreadId, Wait,
+    CpuMode, EventId, EventSummary, Frame, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
 use crate::questions::functions::{FunctionId, Functions};
 use crate::questions::tally::Count;
@@ -87,46 +87,41 @@ impl<'p> Timeline<'p> {
         event: EventId,
     ) -> Option<Self> {
         let mut maker = Maker::new(profile, functions);
-        let mut moments: Vec<Moment> = Vec::new();
-        for portion in profile.portions().filter(|of| of.event == event) {
-            moments.extend(maker.moment(&portion));
-        }
-        moments.sort_by_key(|moment| moment.time);
+        let moments = maker.moments(|of| of.event == event);
         if moments.is_empty() {
             return None;
         }
+        let usual = maker.usual(event);
         let waits = maker.waits(event);
-        let mut own: FxHashSet<ThreadId> = FxHashSet::default();
+        let paths = maker.paths;
+        let is_own = |of: &FunctionId| functions.is_own(*of);
+        let are_own: IndexVec<PathId, bool> = paths
+            .iter()
+            .map(|path| path.functions.iter().any(is_own))
+            .collect();
+        let (mut own, mut all) = (none_of(profile), none_of(profile));
         for moment in &moments {
-            let path = &maker.paths[moment.path];
-            if !own.contains(&moment.thread)
-                && path.functions.iter().any(|of| functions.is_own(*of))
-            {
-                own.insert(moment.thread);
-            }
+            own[moment.thread] |= are_own[moment.path];
+            all[moment.thread] = true;
         }
-        let are_own = !own.is_empty();
-        let mut threads: Vec<ThreadId> = if are_own {
-            own.into_iter().collect()
+        let are_own = own.iter().any(|is_own| *is_own);
+        let is_looked_at = if are_own {
+            own
         } else {
             // What the idle task does is no phase.
-            let all: FxHashSet<ThreadId> = moments.iter().map(|moment| moment.thread).collect();
-            let all = all.into_iter().filter(|id| profile[*id].tid != 0);
-            all.collect()
+            let threads = profile.threads.iter().zip(&mut all);
+            threads.for_each(|(thread, is_there)| *is_there &= thread.tid != 0);
+            all
         };
-        threads.sort_unstable();
-        let mut is_looked_at = index_vec![false; profile.threads.len()];
-        threads
-            .iter()
-            .for_each(|thread| is_looked_at[*thread] = true);
-        let usual = usual(&moments, &maker.paths);
+        let threads = is_looked_at.iter_enumerated();
+        let threads = threads.filter(|(_, is_there)| **is_there);
         Some(Self {
             functions,
             moments,
             waits,
-            paths: maker.paths,
+            paths,
             all_waits: &profile.waits,
-            threads,
+            threads: threads.map(|(thread, _)| thread).collect(),
             are_own,
             is_looked_at,
             usual,
@@ -162,63 +157,171 @@ impl<'p> Timeline<'p> {
     }
 
     /// The samples of the threads that are looked at.
-    pub(super) fn looked_at(&self) -> impl Iterator<Item = &Moment> {
-        self.moments
-            .iter()
-            .filter(|moment| self.is_looked_at[moment.thread])
+    pub(super) fn looked_at(&self) -> Cow<'_, [Moment]> {
+        only(&self.moments, |moment| self.is_looked_at[moment.thread])
     }
 
     /// The same by thread, of those that have enough.
     pub(super) fn by_thread(&self) -> Vec<OfThread> {
-        let mut of: BTreeMap<ThreadId, OfThread> = BTreeMap::new();
-        for moment in self.looked_at() {
-            let of = of.entry(moment.thread).or_insert_with(|| OfThread {
-                thread: moment.thread,
-                moments: Vec::new(),
-                waits: Vec::new(),
-                away: Vec::new(),
-            });
-            of.moments.push(*moment);
+        let mut counts = index_vec![0_usize; self.is_looked_at.len()];
+        for moment in &self.moments {
+            counts[moment.thread] += usize::from(self.is_looked_at[moment.thread]);
         }
-        of.retain(|_, of| of.moments.len() >= FEWEST);
+        let mut place_of = index_vec![None; counts.len()];
+        let mut all: Vec<OfThread> = Vec::new();
+        for (thread, count) in counts.iter_enumerated() {
+            if *count >= FEWEST {
+                place_of[thread] = Some(all.len());
+                all.push(OfThread {
+                    thread,
+                    moments: Vec::with_capacity(*count),
+                    waits: Vec::new(),
+                    away: Vec::new(),
+                });
+            }
+        }
+        for moment in &self.moments {
+            if let Some(at) = place_of[moment.thread] {
+                all[at].moments.push(*moment);
+            }
+        }
         for wait in &self.waits {
-            if let Some(of) = of.get_mut(&wait.thread) {
-                of.waits.push(*wait);
+            if let Some(at) = place_of[wait.thread] {
+                all[at].waits.push(*wait);
             }
         }
         for wait in self.all_waits {
-            if let Some(of) = of.get_mut(&wait.thread) {
-                of.away.push(*wait);
+            if let Some(at) = place_of[wait.thread] {
+                all[at].away.push(*wait);
             }
         }
-        let mut of: Vec<OfThread> = of.into_values().collect();
-        of.iter_mut()
+        all.iter_mut()
             .for_each(|of| of.away.sort_by_key(|wait| wait.from));
-        of
+        all
     }
 
-    /// Whether a stack begins where its thread does.
-    pub(super) fn is_whole(&self, moment: &Moment) -> bool {
-        match self.paths[moment.path].is_whole {
+    /// Those of a thread whose stacks begin where it does. A cut stack tells neither what ran nor what was left by a wait.
+    pub(super) fn whole<'m>(&self, thread: ThreadId, moments: &'m [Moment]) -> Cow<'m, [Moment]> {
+        let usual = self.usual.get(&thread);
+        let is_whole = |moment: &Moment| match self.paths[moment.path].is_whole {
             Whole::Yes => true,
             Whole::No => false,
-            Whole::IfUsual(root) => self.usual.get(&moment.thread) == Some(&root),
+            Whole::IfUsual(root) => usual == Some(&root),
+        };
+        only(moments, is_whole)
+    }
+}
+
+/// Those of some samples that are wanted, which are often all.
+fn only(moments: &[Moment], is_wanted: impl Fn(&Moment) -> bool) -> Cow<'_, [Moment]> {
+    if moments.iter().all(&is_wanted) {
+        return Cow::Borrowed(moments);
+    }
+    let wanted = moments.iter().filter(|moment| is_wanted(moment));
+    Cow::Owned(wanted.copied().collect())
+}
+
+fn none_of(profile: &Profile) -> IndexVec<ThreadId, bool> {
+    index_vec![false; profile.threads.len()]
+}
+
+/// Counts samples by path: of a part of them only what is in it is looked at again.
+pub(super) struct PathCounts {
+    counts: IndexVec<PathId, u32>,
+    met: Vec<PathId>,
+}
+
+impl PathCounts {
+    /// Of these paths.
+    pub(super) fn new(timeline: &Timeline<'_>) -> Self {
+        Self {
+            counts: index_vec![0; timeline.paths.len()],
+            met: Vec::new(),
+        }
+    }
+
+    /// The paths of some samples, in no order, with how many these are of each.
+    pub(super) fn of<'m>(
+        &mut self,
+        moments: impl IntoIterator<Item = &'m Moment>,
+    ) -> impl Iterator<Item = (PathId, u32)> {
+        for moment in moments {
+            let count = &mut self.counts[moment.path];
+            if *count == 0 {
+                self.met.push(moment.path);
+            }
+            *count += 1;
+        }
+        let counts = &mut self.counts;
+        self.met
+            .drain(..)
+            .map(|path| (path, std::mem::take(&mut counts[path])))
+    }
+}
+
+/// Something of each function that was met. Samples are many: finding it takes no more than a look at its place.
+pub(super) struct ByFunction<T> {
+    place_of: IndexVec<FunctionId, u32>,
+    all: Vec<(FunctionId, T)>,
+}
+
+impl<T> ByFunction<T> {
+    /// Of none.
+    pub(super) fn new(timeline: &Timeline<'_>) -> Self {
+        Self {
+            place_of: index_vec![u32::MAX; timeline.functions.all.len()],
+            all: Vec::new(),
+        }
+    }
+
+    pub(super) fn get(&mut self, function: FunctionId) -> Option<&mut T> {
+        let known = self.all.get_mut(self.place_of[function] as usize)?;
+        Some(&mut known.1)
+    }
+
+    pub(super) fn get_or_add(&mut self, function: FunctionId, new: impl FnOnce() -> T) -> &mut T {
+        let place = &mut self.place_of[function];
+        if *place == u32::MAX {
+            *place = self.all.len() as u32;
+            self.all.push((function, new()));
+        }
+        &mut self.all[*place as usize].1
+    }
+
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut T> {
+        self.all.iter_mut().map(|(_, of)| of)
+    }
+
+    /// All of them in the order in which they were met, and then none.
+    pub(super) fn take(&mut self) -> Vec<(FunctionId, T)> {
+        let all = std::mem::take(&mut self.all);
+        all.iter()
+            .for_each(|(function, _)| self.place_of[*function] = u32::MAX);
+        all
+    }
+}
+
+impl ByFunction<usize> {
+    /// Counts samples of paths.
+    pub(super) fn count(
+        &mut self,
+        timeline: &Timeline<'_>,
+        paths: impl Iterator<Item = (PathId, u32)>,
+    ) {
+        for (path, count) in paths {
+            for function in &*timeline.paths[path].functions {
+                *self.get_or_add(*function, || 0) += count as usize;
+            }
         }
     }
 }
 
-/// By thread: where most of its recorded stacks begin.
-fn usual(moments: &[Moment], paths: &IndexVec<PathId, Path>) -> FxHashMap<ThreadId, FunctionId> {
-    let mut counts: FxHashMap<(ThreadId, FunctionId), u64> = FxHashMap::default();
-    for moment in moments {
-        if let Whole::IfUsual(root) = paths[moment.path].is_whole {
-            *counts.entry((moment.thread, root)).or_default() += 1;
-        }
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    // The last of a thread wins.
-    counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
-    counts.into_iter().map(|(key, _)| key).collect()
+/// What a frame is to a path.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// Its function; nothing of code without a name, of which nothing can be said, and of marks, which are no code.
+    function: Option<FunctionId>,
+    is_interrupt: bool,
 }
 
 /// Makes paths of stacks.
@@ -227,27 +330,46 @@ struct Maker<'p> {
     functions: &'p Functions,
     paths: IndexVec<PathId, Path>,
     known: FxHashMap<(StackId, Option<FrameId>), PathId>,
-    marks: FxHashSet<FrameId>,
+    frames: IndexVec<FrameId, Seen>,
+    /// By function: the last path that it was met in.
+    met_in: IndexVec<FunctionId, Option<PathId>>,
 }
 
 impl<'p> Maker<'p> {
     fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
+        let seen = profile.frames.iter_enumerated().map(|(id, frame)| Seen {
+            function: (frame.symbol.is_some() && !profile.is_mark(id))
+                .then(|| functions.of_frame(id)),
+            is_interrupt: is_interrupt(profile, frame),
+        });
         Self {
             profile,
             functions,
             paths: IndexVec::new(),
             known: FxHashMap::default(),
-            marks: profile.marks.0.iter().flatten().copied().collect(),
+            frames: seen.collect(),
+            met_in: index_vec![None; functions.all.len()],
         }
     }
 
-    fn moment(&mut self, of: &Portion) -> Option<Moment> {
-        (of.time > 0).then(|| Moment {
-            time: of.time,
-            period: of.period,
-            thread: of.thread,
-            path: self.path(of),
-        })
+    /// The samples of some portions in order of time.
+    fn moments(&mut self, mut is_wanted: impl FnMut(&Portion) -> bool) -> Vec<Moment> {
+        let profile = self.profile;
+        let places = profile.portions();
+        let places = places.map(|of| is_wanted(&of).then(|| (of.thread, self.path(&of))));
+        let places: Vec<Option<(ThreadId, PathId)>> = places.collect();
+        let moments = profile.moments().filter_map(|of| {
+            let (thread, path) = places[of.portion]?;
+            Some(Moment {
+                time: of.time,
+                period: of.period,
+                thread,
+                path,
+            })
+        });
+        let mut moments: Vec<Moment> = moments.collect();
+        moments.sort_by_key(|moment| moment.time);
+        moments
     }
 
     fn path(&mut self, entry: &Portion) -> PathId {
@@ -263,19 +385,19 @@ impl<'p> Maker<'p> {
         };
         let end = self.profile.stacks.end(entry.stack);
         let root = self.functions.of_frame(frames[frames.len() - 1]);
+        let path = self.paths.next_idx();
         let mut functions: Vec<FunctionId> = Vec::new();
         let mut leaf = root;
         for frame in frames.iter().rev() {
-            if !functions.is_empty() && self.is_interrupt(*frame) {
+            let seen = self.frames[*frame];
+            if !functions.is_empty() && seen.is_interrupt {
                 break;
             }
-            // Of code without a name nothing can be said, and a mark is no code.
-            let is_mark = self.marks.contains(frame);
-            if self.profile[*frame].symbol.is_none() || is_mark {
+            let Some(function) = seen.function else {
                 continue;
-            }
-            leaf = self.functions.of_frame(*frame);
-            if !functions.contains(&leaf) {
+            };
+            leaf = function;
+            if self.met_in[leaf].replace(path) != Some(path) {
                 functions.push(leaf);
             }
         }
@@ -289,7 +411,7 @@ impl<'p> Maker<'p> {
         } else {
             Whole::No
         };
-        let path = self.paths.push(Path {
+        self.paths.push(Path {
             functions: functions.into(),
             leaf,
             is_whole,
@@ -298,22 +420,19 @@ impl<'p> Maker<'p> {
         path
     }
 
-    /// Whether the kernel was entered here by no wish of the program.
-    fn is_interrupt(&self, frame: FrameId) -> bool {
-        const FRONTS: [&str; 6] = [
-            "asm_sysvec_",
-            "sysvec_",
-            "asm_common_interrupt",
-            "common_interrupt",
-            "irqentry_",
-            "asm_exc_nmi",
-        ];
-        let frame = &self.profile[frame];
-        let name = frame
-            .symbol
-            .map(|symbol| self.profile[symbol].name.as_str());
-        frame.mode == CpuMode::Kernel
-            && name.is_some_and(|name| FRONTS.iter().any(|front| name.starts_with(front)))
+    /// By thread: where most of its recorded stacks begin.
+    fn usual(&mut self, event: EventId) -> FxHashMap<ThreadId, FunctionId> {
+        let mut counts: FxHashMap<(ThreadId, FunctionId), u64> = FxHashMap::default();
+        for of in self.profile.portions().filter(|of| of.event == event) {
+            let path = self.path(&of);
+            if let Whole::IfUsual(root) = self.paths[path].is_whole {
+                *counts.entry((of.thread, root)).or_default() += of.samples;
+            }
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        // The last of a thread wins.
+        counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
+        counts.into_iter().map(|(key, _)| key).collect()
     }
 
     /// Where threads went to sleep: samples of switches with stacks at the time of a wait. Who was made to stop did not wait.
@@ -328,15 +447,26 @@ impl<'p> Maker<'p> {
         if asleep.is_empty() {
             return Vec::new();
         }
-        let mut waits = Vec::new();
-        for of in self.profile.portions().filter(|of| of.event != event) {
-            let is_wait = asleep.contains(&(of.thread, of.time));
-            if !is_wait || self.profile.stacks.get(of.stack).is_empty() {
-                continue;
-            }
-            waits.extend(self.moment(&Portion { period: 0, ..of }));
-        }
-        waits.sort_by_key(|wait| wait.time);
+        let stacks = &self.profile.stacks;
+        let mut waits = self.moments(|of| of.event != event && !stacks.get(of.stack).is_empty());
+        waits.retain(|of| asleep.contains(&(of.thread, of.time)));
         waits
     }
+}
+
+/// Whether the kernel was entered here by no wish of the program.
+fn is_interrupt(profile: &Profile, frame: &Frame) -> bool {
+    const FRONTS: [&str; 6] = [
+        "asm_sysvec_",
+        "sysvec_",
+        "asm_common_interrupt",
+        "common_interrupt",
+        "irqentry_",
+        "asm_exc_nmi",
+    ];
+    let Some(symbol) = frame.symbol.filter(|_| frame.mode == CpuMode::Kernel) else {
+        return false;
+    };
+    let name = profile[symbol].name.as_str();
+    FRONTS.iter().any(|front| name.starts_with(front))
 }
