@@ -4,7 +4,7 @@
 //! files are checked and opened (`files`) when first asked for, where [`crate::find`] says. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
 //! choice among nested symbols (`rbtree`); [`kernel`] finds and reads kallsyms (`kallsyms`), vmlinux and modules; [`demangle`] makes names
-//! readable, [`originals`] those of Haskell, Nim and D for people; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
+//! readable, `originals` those of Haskell, Nim and D for people; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
 pub(crate) mod build_elf;
