@@ -195,6 +195,32 @@ fn the_firefox_profiler_shows_the_rows_of_the_report() {
 }
 
 #[test]
+fn the_firefox_profiler_has_activities_as_categories() {
+    for name in ["minijit", "native", "node", "typescript", "wasmtime"] {
+        let Some(profiler) = Profiler::open(name, &[]) else {
+            return;
+        };
+        let mut shown: BTreeMap<String, u64> = BTreeMap::new();
+        for thread in profiler.threads() {
+            let handle = thread["threadHandle"].as_str().expect("a handle");
+            let answer = profiler.ask(&format!("thread samples --thread {handle}"));
+            let categories = &answer["categoryBreakdown"]["categories"];
+            for category in categories.as_array().expect("a list") {
+                let activity = category["name"].as_str().expect("a name").to_owned();
+                let samples = category["samples"].as_f64().expect("a number");
+                *shown.entry(activity).or_default() += samples as u64;
+            }
+        }
+        let report = stdout_of(&bare("sample", "activity"), name);
+        let reported = cells(&report).into_iter();
+        let reported: BTreeMap<String, u64> = reported
+            .map(|(samples, [activity])| (activity, samples))
+            .collect();
+        assert_eq!(shown, reported, "{name}");
+    }
+}
+
+#[test]
 fn the_firefox_profiler_knows_threads_and_inlined_functions() {
     let Some(profiler) = Profiler::open("native", &[]) else {
         return;

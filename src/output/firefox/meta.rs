@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::super::caption::{Caption, recorded};
 use super::super::text::harmless;
+use super::FirefoxOptions;
 use super::threads::{Scale, Weight};
 use super::tracks::{Owner, Track};
-use super::{FirefoxOptions, category};
 use crate::profile::{EventSummary, Profile, Sampling};
 use crate::unit::Unit;
 
@@ -18,6 +18,7 @@ pub(super) fn meta(
     options: FirefoxOptions,
     tracks: &[Track],
     scale: &Scale,
+    categories: Value,
 ) -> Value {
     let mut heaviest = heaviest(tracks);
     let selected = heaviest.first().copied().into_iter().collect::<Vec<_>>();
@@ -38,7 +39,7 @@ pub(super) fn meta(
         "debug": false,
         "symbolicated": true,
         "sourceCodeIsNotOnSearchfox": true,
-        "categories": category::list(),
+        "categories": categories,
         "markerSchema": schemas(),
         "sampleUnits": { "time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns" },
         "initialSelectedThreads": selected,

@@ -22,6 +22,8 @@ use super::columns::hand_over;
 use super::over_time::When;
 use crate::needs::Needs;
 use crate::profile::{EventId, Facet, Profile};
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
 use shared::Shared;
 use tracks::Owner;
 
@@ -45,6 +47,7 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::RANGES)
     .union(Needs::SAMPLES)
     .union(Facet::Payload.needs())
+    .union(Needs::KINDS)
     .union(Needs::ORIGINALS);
 
 /// What the file holds.
@@ -68,7 +71,8 @@ pub fn write(
     when: Option<When<'_>>,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    let mut shared = Shared::new(profile);
+    let functions = Functions::of(profile, &OwnRules::default());
+    let mut shared = Shared::new(profile, &functions);
     let mut tracks = tracks::tracks(profile, options, &mut shared);
     tracks.extend(when.and_then(|when| when::track(when, &mut shared)));
     let places = shared.arrange();
@@ -85,7 +89,7 @@ pub fn write(
     let scale = threads::Scale::of(profile, options, &tracks);
     let mut json = String::new();
     json.push_str("{\"meta\":");
-    json.push_str(&meta::meta(profile, options, &tracks, &scale).to_string());
+    json.push_str(&meta::meta(profile, options, &tracks, &scale, shared.categories()).to_string());
     json.push_str(",\"libs\":");
     shared.push_libs(&mut json);
     json.push_str(",\"threads\":[");

@@ -9,17 +9,20 @@ pub(super) use arrange::Places;
 use std::io::{self, Write};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use serde_json::Value;
 
 use super::super::columns::{long_list, number, text};
 use super::super::names::frame_name;
 use super::super::strings::{Strings, TextId};
 use super::super::text::harmless;
 use super::NONE;
-use super::category::{self, CategoryPair};
+use super::category::{self, Kind};
 use super::libs::{LibId, Libs};
 use crate::address::Avma;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::{CpuMode, Frame, FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
+use crate::questions::functions::Functions;
+use crate::questions::payers::Payers;
 use crate::runtimes::names::script_path;
 
 numbers! {
@@ -35,12 +38,14 @@ numbers! {
     struct SourceId(Spare);
 }
 
-/// A call path: its innermost frame and the path without it.
+/// A call path: its innermost frame, the path without it, and what is done where it ends.
 struct Node {
     frame: RowId,
     prefix: Option<Stack>,
+    doing: u16,
 }
 
+#[derive(Clone, Copy)]
 struct FrameRow {
     /// [`NOWHERE`] for what is not in a file.
     address: u64,
@@ -49,7 +54,9 @@ struct FrameRow {
     native: Option<NativeId>,
     line: u32,
     column: u32,
-    place: CategoryPair,
+    kind: Kind,
+    /// What is done there, once all is arranged.
+    doing: Option<u16>,
 }
 
 /// No address.
@@ -105,6 +112,7 @@ fn mapped(profile: &Profile) -> IndexVec<SymbolId, Option<StringId>> {
 /// The tables under construction.
 pub(super) struct Shared<'p> {
     profile: &'p Profile,
+    payers: Payers<'p>,
     pub(super) strings: Strings,
     libs: Libs<'p>,
     nodes: IndexVec<Stack, Node>,
@@ -129,7 +137,7 @@ pub(super) struct Shared<'p> {
     natives: IndexVec<NativeId, NativeRow>,
     known_natives: IndexVec<SymbolId, Option<NativeId>>,
     /// What kind of code symbols are in their own object.
-    known_places: IndexVec<SymbolId, Option<CategoryPair>>,
+    known_kinds: IndexVec<SymbolId, Option<Kind>>,
     sources: IndexVec<SourceId, TextId>,
     /// By text.
     known_sources: FxHashMap<TextId, SourceId>,
@@ -142,9 +150,10 @@ pub(super) struct Shared<'p> {
 }
 
 impl<'p> Shared<'p> {
-    pub(super) fn new(profile: &'p Profile) -> Self {
+    pub(super) fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
         Self {
             profile,
+            payers: Payers::new(profile, functions),
             strings: Strings::with_capacity(profile.symbols.len()),
             libs: Libs::new(profile),
             nodes: IndexVec::new(),
@@ -161,7 +170,7 @@ impl<'p> Shared<'p> {
             known_names: index_vec![None; profile.symbols.len()],
             natives: IndexVec::with_capacity(profile.symbols.len()),
             known_natives: index_vec![None; profile.symbols.len()],
-            known_places: index_vec![None; profile.symbols.len()],
+            known_kinds: index_vec![None; profile.symbols.len()],
             sources: IndexVec::new(),
             known_sources: FxHashMap::default(),
             of_file: FxHashMap::default(),
@@ -181,9 +190,10 @@ impl<'p> Shared<'p> {
             native: None,
             line: NONE,
             column: NONE,
-            place: (0, 0),
+            kind: category::OTHER,
+            doing: None,
         });
-        self.node(None, frame)
+        self.node(None, frame, &[])
     }
 
     /// The stack of a sample, upon a root if there is one.
@@ -192,7 +202,7 @@ impl<'p> Shared<'p> {
         let frames = profile.stacks.get(stack);
         if frames.is_empty() {
             let frame = self.frame(leaf, 0, None);
-            return self.node(root, frame);
+            return self.node(root, frame, &[leaf]);
         }
         if let Some(&known) = self.known_stacks.get(&(root, stack)) {
             return known;
@@ -209,12 +219,12 @@ impl<'p> Shared<'p> {
         let equal = equal.take_while(|((old, _), new)| old == *new).count();
         path.truncate(if old_root == root { equal } else { 0 });
         let mut node = path.last().map(|(_, node)| *node).or(root);
-        for &id in frames.iter().rev().skip(path.len()) {
+        for (at, &id) in frames.iter().enumerate().rev().skip(path.len()) {
             let frame = match self.known_frames[id] {
                 Some(known) => known,
                 None => self.called(id, &path),
             };
-            let inner = self.node(node, frame);
+            let inner = self.node(node, frame, &frames[at..]);
             path.push((id, inner));
             node = Some(inner);
         }
@@ -246,8 +256,9 @@ impl<'p> Shared<'p> {
         (0, None)
     }
 
-    /// The rest of a path that is new stands in a row, so only its first node is looked up.
-    fn node(&mut self, prefix: Option<Stack>, frame: RowId) -> Stack {
+    /// The rest of a path that is new stands in a row, so only its first node is looked up. The whole of it, leaf first, tells what is
+    /// done where it ends.
+    fn node(&mut self, prefix: Option<Stack>, frame: RowId, path: &[FrameId]) -> Stack {
         let new = self.nodes.next_idx();
         let behind = Stack::from_usize(prefix.map_or(0, |prefix| prefix.index() + 1));
         let is_it = |node: &Node| node.prefix == prefix && node.frame == frame;
@@ -260,7 +271,15 @@ impl<'p> Shared<'p> {
                 return node;
             }
         }
-        self.nodes.push(Node { frame, prefix })
+        let doing = match path {
+            [] => 0,
+            path => category::doing(self.payers.of(path).activity),
+        };
+        self.nodes.push(Node {
+            frame,
+            prefix,
+            doing,
+        })
     }
 
     fn frame(&mut self, id: FrameId, depth: u32, native: Option<NativeId>) -> RowId {
@@ -287,7 +306,8 @@ impl<'p> Shared<'p> {
             native,
             line: line.map_or(NONE, |line| line.line),
             column: column.unwrap_or(NONE),
-            place: self.place(frame),
+            kind: self.kind(frame),
+            doing: None,
         };
         let number = self.frames.push(row);
         self.known_frames[id] = Some(number);
@@ -295,14 +315,14 @@ impl<'p> Shared<'p> {
     }
 
     /// What kind of code a frame is; of most, the symbol tells.
-    fn place(&mut self, frame: &Frame) -> CategoryPair {
+    fn kind(&mut self, frame: &Frame) -> Kind {
         let profile = self.profile;
         let is_own = |symbol: &SymbolId| frame.object == Some(profile[*symbol].object);
         match frame.symbol.filter(is_own) {
             Some(symbol) if frame.mode == CpuMode::User => {
-                *self.known_places[symbol].get_or_insert_with(|| category::of(profile, frame))
+                *self.known_kinds[symbol].get_or_insert_with(|| category::kind(profile, frame))
             }
-            _ => category::of(profile, frame),
+            _ => category::kind(profile, frame),
         }
     }
 
@@ -454,6 +474,11 @@ impl<'p> Shared<'p> {
         Some(number)
     }
 
+    /// What frames may do.
+    pub(super) fn categories(&self) -> Value {
+        category::list(self.payers.activities().iter().copied())
+    }
+
     /// The libraries, as a list of their own in the file.
     pub(super) fn push_libs(&self, json: &mut String) {
         self.libs.push(json);
@@ -512,10 +537,10 @@ impl<'p> Shared<'p> {
             number(row.depth.into(), json)
         })?;
         column("category", rows, json, out, |row, json| {
-            number(row.place.0.into(), json)
+            number(row.doing.unwrap_or_default().into(), json)
         })?;
         column("subcategory", rows, json, out, |row, json| {
-            number(row.place.1.into(), json)
+            number(row.kind.into(), json)
         })?;
         column("func", rows, json, out, |row, json| {
             number(row.func.index() as u64, json)

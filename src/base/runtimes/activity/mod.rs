@@ -54,6 +54,14 @@ impl Scope {
     /// How many there are.
     pub const COUNT: usize = Producer::ALL.len() + 5;
 
+    /// All.
+    #[cfg(test)]
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let runtimes = Producer::ALL.map(Scope::Runtime);
+        let others = [Self::Go, Self::Compiler, Self::Native, Self::Kernel];
+        runtimes.into_iter().chain(others)
+    }
+
     /// Its place among all.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -138,10 +146,8 @@ mod tests {
 
     #[test]
     fn all_patterns_are_regular_expressions_of_bytes() {
-        let runtimes = Producer::ALL.map(Scope::Runtime);
-        let others = [Scope::Go, Scope::Compiler, Scope::Native, Scope::Kernel];
         let mut rows = 0;
-        for scope in runtimes.into_iter().chain(others) {
+        for scope in Scope::all() {
             assert!(scope.index() < Scope::COUNT);
             for row in scope.rows() {
                 rows += 1;

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::super::super::strings::TextId;
-use super::{Node, Shared, Stack};
+use super::{FrameRow, Node, Shared, Stack};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 
 /// The new numbers of what threads refer to, by the old ones.
@@ -34,12 +34,31 @@ impl Shared<'_> {
         self.known_frames = IndexVec::new();
         let names = self.libs.names();
         self.resources = names.map(|name| self.strings.id(&name)).collect();
+        self.part_frames();
         self.arrange_natives();
         self.arrange_frames();
         self.arrange_funcs();
         Places {
             stacks: self.arrange_stacks(),
             texts: self.arrange_texts(),
+        }
+    }
+
+    /// A frame that does several things, by what is around it, becomes several.
+    fn part_frames(&mut self) {
+        let mut parts = FxHashMap::default();
+        for node in &mut self.nodes {
+            let row = self.frames[node.frame];
+            match row.doing {
+                None => self.frames[node.frame].doing = Some(node.doing),
+                Some(doing) if doing == node.doing => {}
+                Some(_) => {
+                    let doing = Some(node.doing);
+                    let part = parts.entry((node.frame, node.doing));
+                    let new = || self.frames.push(FrameRow { doing, ..row });
+                    node.frame = *part.or_insert_with(new);
+                }
+            }
         }
     }
 
@@ -192,6 +211,7 @@ mod tests {
         let node = |prefix: Option<usize>, frame| Node {
             frame: RowId::from_usize(frame),
             prefix: prefix.map(Stack::from_usize),
+            doing: 0,
         };
         // main > b > c, main > a, other, main > b > a
         let nodes = [
