@@ -21,7 +21,7 @@ use crate::output::over_time::When;
 use crate::output::svg::{self, Drawing, SvgOptions};
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;
-use crate::questions::functions::Functions as Known;
+use crate::questions::functions::{Basis, Functions as Known};
 use crate::questions::idle::leave_out;
 use crate::questions::over_time::{self, OverTime};
 use crate::questions::summary::labels;
@@ -243,11 +243,13 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
         }
         labels
     });
-    let makes_code = functions.producers.iter().any(|of| of.is_known());
+    // Runtimes are told by the code that they made, or by the packages that they execute.
+    let has_runtime =
+        functions.basis == Basis::Packages || functions.producers.iter().any(|of| of.is_known());
     let look = Look {
         functions: &functions,
         labels: labels.as_deref(),
-        folds_runtime: makes_code && !view.look.with_runtime,
+        folds_runtime: has_runtime && !view.look.with_runtime,
         folds_runs: false,
     };
     let tree = |look| {

@@ -348,7 +348,7 @@ pub(super) fn failed_runs(sides: &Sides) -> Vec<String> {
 /// When it is not.
 pub(super) fn require_one_rule(sides: &Sides) -> Result<(), AskError> {
     let all = || sides.base.iter().chain(&sides.new);
-    let is_program = |run: &&Run| run.basis == Basis::Program;
+    let is_program = |run: &&Run| matches!(run.basis, Basis::Program | Basis::Packages);
     match (all().find(is_program), all().find(|run| !is_program(run))) {
         (Some(one), Some(other)) => Err(AskError::Absent(format!(
             "own code is told in two ways: {} has a sample of it, {} has none; --own REGEX says what is mine, --by package and --by self \
@@ -393,6 +393,7 @@ mod tests {
             (Basis::Path, Basis::Name, true),
             (Basis::Program, Basis::Program, true),
             (Basis::Program, Basis::Path, false),
+            (Basis::Packages, Basis::Name, false),
         ] {
             assert_eq!(require_one_rule(&sides(base, new)).is_ok(), is_one);
         }

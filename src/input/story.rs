@@ -23,6 +23,8 @@ pub struct Story {
     pub ended: SystemTime,
     /// The command's exit status, as shells have it; nothing where no command was started.
     pub status: Option<u8>,
+    /// The command; nothing where none was started.
+    pub command: Vec<String>,
     /// Whether runtimes were told to keep frame pointers. Java's own options come behind those of the environment: one that says
     /// the opposite wins.
     pub keeps_frames: bool,
@@ -56,6 +58,10 @@ impl Story {
             began: time("began")?,
             ended: time("ended")?,
             status: status.and_then(|status| u8::try_from(status).ok()),
+            command: command
+                .iter()
+                .filter_map(|word| Some(word.as_str()?.to_owned()))
+                .collect(),
             keeps_frames: is_told && !command.iter().any(is_refused),
         })
     }
@@ -77,6 +83,7 @@ mod tests {
         let text = br#"{"command": ["false"], "began": 10.5, "ended": 12, "status": 1}"#;
         let story = Story::read(text).expect("one");
         assert_eq!((story.status, story.keeps_frames), (Some(1), false));
+        assert_eq!(story.command, ["false"]);
         assert!(story.is_of(11_000_000_000));
         assert!(!story.is_of(10_000_000_000));
         assert!(!story.is_of(13_000_000_000));

@@ -581,7 +581,10 @@ impl<'a> Reading<'_, 'a> {
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), known, options);
-        profile.recording.status = story(recording, store, options).and_then(|story| story.status);
+        if let Some(story) = story(recording, store, options) {
+            profile.recording.status = story.status;
+            profile.recording.asked = story.command;
+        }
         profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;

@@ -196,6 +196,7 @@ pub const fn own_rule(basis: Basis) -> &'static str {
         Basis::Path => "path",
         Basis::Rules => "regex",
         Basis::Program => "program",
+        Basis::Packages => "packages",
     }
 }
 

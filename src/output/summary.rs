@@ -436,8 +436,7 @@ impl PageMaker<'_> {
         // Lines of code are those of one recording.
         let of_function = if parts.is_empty() { "list" } else { "peek" };
         let mut commands = Vec::new();
-        let is_named = |id: &FunctionId| summary.functions.get(*id).identity.name.name != UNKNOWN;
-        if let Some(id) = function.filter(is_named) {
+        if let Some(id) = function.filter(|id| self.is_named(*id)) {
             let label = summary.labels.get(&summary.functions, id);
             commands.push(format!("pjit {of_function} {}{path}", quoted(label)));
         }
@@ -468,14 +467,21 @@ impl PageMaker<'_> {
             .collect()
     }
 
+    fn is_named(&self, id: FunctionId) -> bool {
+        self.summary.functions.get(id).identity.name.name != UNKNOWN
+    }
+
     /// Whether own functions weigh enough to be worth a table.
     fn has_own(&self) -> bool {
-        let functions = &self.summary.functions;
+        let summary = self.summary;
         // Packages that are own for want of anything else are told with each function.
-        let are_packages = functions.basis == Basis::Program && !functions.producers.is_empty();
-        let total = self.summary.total.period;
-        let own = total.saturating_sub(self.summary.no_own.period);
-        !are_packages && percent(own, total) >= 1.0
+        let are_packages = summary.functions.basis == Basis::Packages;
+        // One row says nothing, and neither do those of a program without names.
+        let is_told = summary.own.len() > 1 || summary.paying.len() < 2;
+        let credited = |id: &FunctionId| summary.numbers[id.index()].credited.period;
+        let named = summary.own.iter().filter(|id| self.is_named(**id));
+        let own: u64 = named.map(credited).sum();
+        !are_packages && is_told && percent(own, summary.total.period) >= 1.0
     }
 
     /// Comments as lines of a page, which begin with `# `.

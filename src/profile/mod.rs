@@ -857,6 +857,8 @@ pub struct RecordingSummary {
     pub series: Option<u64>,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
+    /// The words of that command, where `pjit record` tells.
+    pub asked: Vec<String>,
     /// By what its records are known again, if the view asked for it.
     pub digest: Option<[u8; 32]>,
 }

@@ -571,6 +571,9 @@ impl Pool {
         if sum.command != recording.command {
             sum.command.clear();
         }
+        if sum.asked != recording.asked {
+            sum.asked.clear();
+        }
         sum.status = sum.status.max(recording.status);
         sum.switches += recording.switches;
         sum.tells_switches |= recording.tells_switches;

@@ -43,7 +43,7 @@ const ACTIVITIES: &[Activity] = &[
     Activity::new(
         1,
         "GC",
-        r"^(gc_collect|_?PyGC_Collect|gc_(refs|main|sweep|mark|young|full|alloc)|update_refs|subtract_refs|
+        r"^(gc_collect|_?PyGC_Collect|gc_(refs|main|sweep|mark|young|full)|update_refs|subtract_refs|
             visit_(decref|reachable|move)|move_unreachable|deduce_unreachable|delete_garbage|untrack_(tuples|
             dicts)|collect_generations|gcstate_|clear_weakrefs|finalize_garbage|_Py_RunGC|collect(?:_main|
             _with_callback)?$)",
@@ -52,7 +52,7 @@ const ACTIVITIES: &[Activity] = &[
         1,
         "parsing",
         r"^(_?PyParser|_PyPegen|_PyAST|PyAST|_PyCompile|_PySymtable|compiler_|codegen_|tok_|_PyTokenizer|
-            symtable_|optimize_cfg|_PyAssemble|_PyCfg|r_object|PyMarshal_Read|w_object|run_mod|\w+_rule$)",
+            symtable_|optimize_cfg|_PyAssemble|_PyCfg|r_object|PyMarshal_Read|w_object|\w+_rule$)",
     ),
     Activity::new(
         1,

@@ -1,6 +1,8 @@
 //! Runtimes of which little is known but their names.
 
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch,
+};
 
 /// JavaScriptCore: Bun, WebKit.
 pub(super) const JSC: Runtime = Runtime {
@@ -13,6 +15,8 @@ pub(super) const JSC: Runtime = Runtime {
     lapses: &[Lapse::NoClose],
     record: Some("BUN_JSC_useJITDump=1 bun"),
     switches: switch::JSC,
+    clean: |name| CleanName::plain(compiled(name).map_or(name, |(_, name)| name).trim_end()),
+    tier: |name| compiled(name).map_or(Tier::Unknown, |(tier, _)| tier),
     // Its names tell no file: who called it pays.
     package: |_, _, _| Whose::Nobody,
     activities: JSC_ACTIVITIES,
@@ -20,6 +24,17 @@ pub(super) const JSC: Runtime = Runtime {
     libraries: &["libJavaScriptCore", "libjavascriptcoregtk"],
     ..Runtime::UNKNOWN
 };
+
+/// The compiler of a function of JavaScriptCore, and the rest of its name: `fib#BbF6aX` of `JSC-FTL: fib#BbF6aX`.
+fn compiled(name: &str) -> Option<(Tier, &str)> {
+    const FRONTS: [(&str, Tier); 3] = [
+        ("JSC-Baseline: ", Tier::Baseline),
+        ("JSC-DFG: ", Tier::Middle),
+        ("JSC-FTL: ", Tier::Optimised),
+    ];
+    let mut fronts = FRONTS.into_iter();
+    fronts.find_map(|(front, tier)| Some((tier, name.strip_prefix(front)?)))
+}
 
 /// What its own functions do, and its code.
 const JSC_ACTIVITIES: &[Activity] = &[
@@ -188,4 +203,22 @@ fn ruby_package(_: &str, _: &CleanName, kind: Kind) -> Whose {
         return Whose::Std("Ruby core");
     }
     Whose::Package(Ecosystem::Own, "Ruby methods".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_javascriptcore_are_one_in_all_tiers() {
+        for (name, tier, clean) in [
+            ("JSC-Baseline: fib#BbF6aX", Tier::Baseline, "fib#BbF6aX"),
+            ("JSC-DFG: fib#BbF6aX", Tier::Middle, "fib#BbF6aX"),
+            ("JSC-FTL: fib#BbF6aX", Tier::Optimised, "fib#BbF6aX"),
+            ("JSC-thunk: call", Tier::Unknown, "JSC-thunk: call"),
+        ] {
+            assert_eq!((JSC.tier)(name), tier, "{name}");
+            assert_eq!((JSC.clean)(name).name, clean, "{name}");
+        }
+    }
 }

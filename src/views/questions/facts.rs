@@ -47,7 +47,7 @@ pub struct Facts {
     pub path: String,
     /// Name of the process with most weight.
     pub program: String,
-    /// What an interpreter was started with, if the recorder's command line tells.
+    /// What an interpreter was started with, if a command line tells.
     pub script: Option<String>,
     /// Its pid.
     pub pid: u32,
@@ -160,7 +160,7 @@ impl Facts {
         Self {
             path: profile.recording.path.clone(),
             predictions: profile.predictions.clone(),
-            script: header(profile, "cmdline").as_deref().and_then(script),
+            script: script_of(profile),
             program: program(profile, pid, &threads),
             pid,
             processes,
@@ -278,6 +278,14 @@ fn header(profile: &Profile, field: &str) -> Option<String> {
     values.next()
 }
 
+/// What an interpreter was started with: what `pjit record` was asked to run tells, else the recorder's own words.
+fn script_of(profile: &Profile) -> Option<String> {
+    match profile.recording.asked.join(" ") {
+        asked if asked.is_empty() => header(profile, "cmdline").as_deref().and_then(script),
+        asked => script(&asked),
+    }
+}
+
 /// The script or archive that the recorded command gives an interpreter: `webpack` of `node node_modules/.bin/webpack`.
 fn script(command: &str) -> Option<String> {
     const ENDS: [&str; 12] = [
@@ -285,6 +293,11 @@ fn script(command: &str) -> Option<String> {
     ];
     let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     let mut words = command.split_ascii_whitespace();
+    let is_tool = |word: &str| word.contains("node_modules/.bin/");
+    // A tool begins with the name of its interpreter.
+    if let Some(tool) = words.clone().next().filter(|word| is_tool(word)) {
+        return Some(base(tool));
+    }
     // The command stands behind the recorder's options, whose values are no programs.
     words.find(|word| {
         let name = base(word);
@@ -296,8 +309,7 @@ fn script(command: &str) -> Option<String> {
         .contains(&name)
     })?;
     let is_script = |word: &&str| {
-        !word.starts_with('-')
-            && (ENDS.iter().any(|end| word.ends_with(end)) || word.contains("node_modules/.bin/"))
+        !word.starts_with('-') && (ENDS.iter().any(|end| word.ends_with(end)) || is_tool(word))
     };
     words.find(is_script).map(base)
 }

@@ -18,12 +18,12 @@ use crate::profile::{
     CpuMode, Frame, FrameId, Object, ObjectId, Origin, Place, Producer, Profile, Symbol, SymbolId,
     more,
 };
-use crate::runtimes::CleanName;
 use crate::runtimes::dump_names::numbers_of_dump;
 use crate::runtimes::languages::is_of_haskell;
 use crate::runtimes::names::{clean_object, told_apart};
 use crate::runtimes::query::{Fit, More, Query};
 use crate::runtimes::tails::telling;
+use crate::runtimes::{CleanName, Scope};
 
 crate::ids::numbers! {
     /// Index into [`Functions::all`].
@@ -226,6 +226,8 @@ pub enum Basis {
     Rules,
     /// Nothing was own by names, so the program is, whatever it is called.
     Program,
+    /// Nothing was own by names, and a runtime is not: the packages are that it executes.
+    Packages,
 }
 
 impl Functions {
@@ -234,10 +236,16 @@ impl Functions {
     pub fn of(profile: &Profile, rules: &OwnRules) -> Self {
         let mut found = TableMaker::new(profile, rules, false).make();
         if !found.has_own() && rules.own.is_none() {
-            let program = TableMaker::new(profile, rules, true).make();
+            let maker = TableMaker::new(profile, rules, true);
+            let has_runtime = maker.has_runtime;
+            let program = maker.make();
             if program.has_own() {
                 found = program;
-                found.basis = Basis::Program;
+                found.basis = if has_runtime || !found.producers.is_empty() {
+                    Basis::Packages
+                } else {
+                    Basis::Program
+                };
             }
         }
         found
@@ -313,7 +321,7 @@ impl Functions {
         self.get(id).kind == Kind::Own
     }
 
-    fn has_own(&self) -> bool {
+    pub(crate) fn has_own(&self) -> bool {
         self.all.iter().any(|function| function.kind == Kind::Own)
     }
 }
@@ -362,6 +370,8 @@ struct TableMaker<'p> {
     own_program: bool,
     /// Whether there is code that a known runtime made.
     makes_code: bool,
+    /// Whether there is a runtime that executes packages.
+    has_runtime: bool,
     is_main: IndexVec<ObjectId, bool>,
     /// By object: whether GHC made it.
     is_haskell: IndexVec<ObjectId, bool>,
@@ -386,6 +396,11 @@ impl<'p> TableMaker<'p> {
         for main in profile.threads.iter().filter_map(|thread| thread.main) {
             is_main[main] = true;
         }
+        let is_runtime = |(object, is_main): (&Object, &bool)| {
+            let name = object.long_name.rsplit('/').next().unwrap_or_default();
+            matches!(Scope::of_file(name, *is_main), Some(Scope::Runtime(_)))
+        };
+        let has_runtime = profile.objects.iter().zip(&is_main).any(is_runtime);
         let mut is_haskell = index_vec![false; profile.objects.len()];
         for symbol in &profile.symbols {
             is_haskell[symbol.object] |=
@@ -396,6 +411,7 @@ impl<'p> TableMaker<'p> {
             rules,
             own_program,
             is_haskell,
+            has_runtime,
             makes_code: profile
                 .symbols
                 .iter()
@@ -489,8 +505,12 @@ impl<'p> TableMaker<'p> {
         };
         let kind = match kinds::classify(&facts, self.rules) {
             // A tool may be a package: what is not the user's is still not the runtime's that executes it.
-            Kind::Dependency if self.own_program && producer.is_some() => Kind::Own,
-            Kind::Runtime if self.own_program && main && !self.makes_code => Kind::Own,
+            Kind::Dependency if self.own_program && (producer.is_some() || self.has_runtime) => {
+                Kind::Own
+            }
+            Kind::Runtime if self.own_program && main && !self.makes_code && !self.has_runtime => {
+                Kind::Own
+            }
             kind => kind,
         };
         let bare = symbol.is_some_and(|symbol| symbol.inlined) && !clean.name.contains("::");

@@ -257,11 +257,12 @@ pub fn own_rule(functions: &Functions) -> String {
         Basis::Name => "by name",
         Basis::Path => "by source path",
         Basis::Rules => return "as --own and --not-own say".to_owned(),
-        Basis::Program if functions.producers.is_empty() => {
-            return "the program itself, for nothing else is".to_owned();
-        }
-        Basis::Program => return "packages, for nothing else is".to_owned(),
+        Basis::Program => return "the program itself, for nothing else is".to_owned(),
+        Basis::Packages => return "packages, for nothing else is".to_owned(),
     };
+    if !functions.has_own() {
+        return "nothing is; --own REGEX says what is mine".to_owned();
+    }
     let told = functions
         .producers
         .iter()

@@ -165,6 +165,9 @@ fn files_of_packages_and_crates_of_programs_pay() {
         "blas_thread_server@blas.so;start_thread@libc.so.6",
         "scan_once_unicode@_json.so;_PyEval_EvalFrameDefault@python3.13;py::load:/home/me/job.py@[jit]",
         "gc_collect_main@python3.13",
+        // Compiling a script and running it is one function, and so is making what may be garbage one day.
+        "long_add@python3.13;_PyEval_EvalFrameDefault@python3.13;run_mod@python3.13",
+        "pymalloc_alloc@python3.13;gc_alloc@python3.13;PyList_New@python3.13",
     ];
     let told = told(&python, &stacks);
     let expected = [
@@ -172,6 +175,8 @@ fn files_of_packages_and_crates_of_programs_pay() {
         ("numpy", "waiting by spinning"),
         ("job.py (own)", "JSON"),
         ("nobody: CPython", "GC"),
+        ("nobody: CPython", "numbers"),
+        ("nobody: CPython", "allocation"),
     ];
     assert_eq!(label(&told), expected);
 
