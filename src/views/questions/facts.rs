@@ -347,3 +347,21 @@ fn troubles(verdict: &Verdict) -> Vec<Trouble> {
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_what_interpreters_were_given() {
+        for (command, name) in [
+            ("node --cpu-prof node_modules/.bin/webpack", Some("webpack")),
+            ("node_modules/.bin/eslint src", Some("eslint")),
+            ("perf record -F 999 v/bin/python3.11 job.py", Some("job.py")),
+            ("rg node_modules/.bin/tsc", None),
+            ("sqlite3 :memory:", None),
+        ] {
+            assert_eq!(script(command).as_deref(), name, "{command}");
+        }
+    }
+}

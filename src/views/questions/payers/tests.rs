@@ -3,6 +3,7 @@
 use super::*;
 use crate::ids::Idx;
 use crate::profile::{EventId, Producer};
+use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::Tally;
 use crate::report::testing::ProfileBuilder;
@@ -297,4 +298,23 @@ proptest::proptest! {
             proptest::prop_assert_eq!(parts, (activity.count.period, activity.count.samples));
         }
     }
+}
+
+#[test]
+fn of_a_runtime_without_names_packages_are_own_and_the_runtime_never() {
+    let python = Recorded {
+        made: Vec::new(),
+        paths: vec![("core.so", "/v/lib/python3.11/site-packages/numpy/core.so")],
+        main: Some("python3.11"),
+    };
+    let of = |stacks: &[&str]| {
+        let functions = Functions::of(&profile(&python, stacks), &OwnRules::default());
+        let own = functions.all.iter().filter(|of| of.kind == Kind::Own);
+        let own: Vec<String> = own.map(|of| of.identity.name.name.clone()).collect();
+        (functions.basis, own)
+    };
+    let (basis, own) = of(&["dot@core.so;_PyEval_EvalFrameDefault@python3.11;_start@python3.11"]);
+    assert_eq!((basis, own), (Basis::Packages, vec!["dot".to_owned()]));
+    let (basis, own) = of(&["_PyEval_EvalFrameDefault@python3.11;_start@python3.11"]);
+    assert_eq!((basis, own), (Basis::Name, Vec::new()));
 }
