@@ -402,22 +402,18 @@ mod recording {
     ) -> Result<ExitCode, Failure> {
         let (mut request, here) = run::again(folder)?;
         let before = numbers(folder, environment)?;
-        let own = args.asked();
-        if own.call_graph.is_some() {
-            request.asked.call_graph = own.call_graph;
-        } else if let Some(size) = before
-            .advised_stack_size
-            .and_then(|size| u32::try_from(size).ok())
-        {
-            request.asked.call_graph = Some(CallGraph::Dwarf(size));
-        }
-        if own.frequency.is_some() {
-            request.asked.frequency = own.frequency;
-        } else if before.lost * 100 > before.samples {
-            let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
-            request.asked.frequency = Some((hertz / 2).max(1));
-        }
+        let asked = learned(std::mem::take(&mut request.asked), before);
+        request.asked = asked.with(args.asked());
         request.files |= args.files;
+        request.until_exit |= args.until_exit;
+        request.duration = args.duration.or(request.duration);
+        request.load = args.load.clone().or(request.load);
+        request
+            .choice
+            .without
+            .extend(args.no_switch.iter().cloned());
+        let agent = &mut request.choice.java_agent;
+        *agent = args.java_agent.clone().or(agent.take());
         let start = std::env::current_dir().unwrap_or_default();
         request.folder = args.output.as_ref().map(|output| start.join(output));
         if request.folder.is_none() {
@@ -442,6 +438,22 @@ mod recording {
             ));
         }
         Ok(ExitCode::from(recorded.status))
+    }
+
+    /// What was asked for, with what `check` advises.
+    fn learned(mut asked: Asked, before: Numbers) -> Asked {
+        let size = before.advised_stack_size;
+        if let Some(size) = size.and_then(|size| u32::try_from(size).ok()) {
+            asked.call_graph = Some(CallGraph::Dwarf(size));
+        } else if before.advises_copies {
+            asked.call_graph = None;
+        }
+        asked.uncompressed |= before.advises_no_z;
+        if before.lost * 100 > before.samples && asked.period.is_none() {
+            let hertz = asked.frequency.unwrap_or(FREQUENCY);
+            asked.frequency = Some((hertz / 2).max(1));
+        }
+        asked
     }
 
     /// The numbers of a verdict on a line.
@@ -642,6 +654,8 @@ mod recording {
         let is_nameless = counted.is_some_and(|numbers| {
             numbers.samples > 30 && numbers.named.is_some_and(|share| share < least)
         });
+        let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
+        let restart = restarts.find_map(|note| note.remedy.as_deref());
         let next = match advised {
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
@@ -652,7 +666,10 @@ mod recording {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
             Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
-            None if is_nameless => format!("pjit check {folder}   # says where names are"),
+            None if is_nameless => restart.map_or_else(
+                || format!("pjit check {folder}   # says where names are"),
+                |command| harmless(command).into_owned(),
+            ),
             None => format!("pjit flamegraph {folder}"),
         };
         text.push_str(&format!("next: {next}\n"));

@@ -259,6 +259,8 @@ pub struct Runtime {
     pub gaps_in_map: Option<&'static str>,
     /// What to do about dumps that end at the first stubs.
     pub gives_up_at_stubs: Option<&'static str>,
+    /// What to do about programs whose children end before their dumps are written.
+    pub loses_dumps: Option<&'static str>,
 }
 
 impl Runtime {
@@ -312,6 +314,7 @@ impl Runtime {
         gaps_in_dump: None,
         gaps_in_map: None,
         gives_up_at_stubs: None,
+        loses_dumps: None,
     };
 
     /// Whether its dumps do that.

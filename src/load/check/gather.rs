@@ -15,8 +15,8 @@ use crate::ids::{Idx, IndexVec};
 use crate::perfdata::attr::{flag, sample_type};
 use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
-use crate::runtimes::{Habit, Producer};
-use crate::session::jit::JitMatch;
+use crate::runtimes::{Habit, Producer, Scope};
+use crate::session::jit::{Absence, JitMatch};
 use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::lacks_split_files;
 
@@ -78,6 +78,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         clock: clock(recording),
         dumps: session.jit.objects().iter().map(Dump::of).collect(),
         absent: session.jit.absent().to_vec(),
+        loses_dumps: loses_dumps(session),
         late: inferred.late,
         latest: inferred.latest,
         twins: inferred.twins,
@@ -91,6 +92,19 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
+}
+
+/// What to do about empty dumps, by the first program whose runtime is known to leave them.
+fn loses_dumps(session: &Session<'_>) -> Option<&'static str> {
+    let absent = session.jit.absent().iter();
+    let mut empty = absent.filter(|absent| absent.why == Absence::Empty);
+    empty.find_map(|absent| {
+        let program = session.main_program(absent.process)?;
+        match Scope::of_file(&session.dsos.get(program).short_name, true)? {
+            Scope::Runtime(producer) => producer.row().loses_dumps,
+            _ => None,
+        }
+    })
 }
 
 /// Threads that began and have no sample, where no event was inherited and none was of processors: those tell of theirs.

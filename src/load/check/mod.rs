@@ -83,6 +83,8 @@ pub struct Evidence {
     pub dumps: Vec<Dump>,
     /// Those that were not.
     pub absent: Vec<JitAbsent>,
+    /// What to do about those that are empty, where their runtime is known for it.
+    pub loses_dumps: Option<&'static str>,
     /// Samples in JIT code that was told of only after they were taken.
     pub late: u64,
     /// How long after, at most, in nanoseconds.
@@ -462,6 +464,10 @@ pub struct Numbers {
     pub named: Option<f64>,
     /// Bytes of stack to record, where more would help.
     pub advised_stack_size: Option<u64>,
+    /// Whether copies of stacks would do better than the frame pointers that were followed.
+    pub advises_copies: bool,
+    /// Whether its end is missing, as `-z` has it.
+    pub advises_no_z: bool,
 }
 
 impl Verdict {
