@@ -607,7 +607,7 @@ mod recording {
         )
     }
 
-    fn noted(notes: &[Note]) -> String {
+    fn noted<'n>(notes: impl IntoIterator<Item = &'n Note>) -> String {
         let mut text = String::new();
         for note in notes {
             text.push_str(&format!("note: {}\n", harmless(&note.text)));
@@ -625,7 +625,11 @@ mod recording {
         is_verbose: bool,
         environment: &Environment,
     ) -> (String, Option<Numbers>) {
-        let mut text = noted(&recorded.notes);
+        let paged = page(&recorded.folder, environment);
+        // What might have made samples get lost is of no interest where none were.
+        let is_whole = paged.as_ref().is_ok_and(|(_, numbers)| numbers.lost == 0);
+        let notes = recorded.notes.iter();
+        let mut text = noted(notes.filter(|note| !(note.is_of_loss && is_whole)));
         if is_verbose {
             for moved in &recorded.moved {
                 let how = if moved.copied { "copied" } else { "moved" };
@@ -634,7 +638,7 @@ mod recording {
             }
         }
         let mut counted = None;
-        match page(&recorded.folder, environment) {
+        match paged {
             Ok((page, numbers)) => {
                 text.push_str(&page);
                 counted = Some(numbers);
@@ -646,17 +650,27 @@ mod recording {
         let is_cut = |numbers: &Numbers| {
             numbers.samples > 30 && numbers.complete.is_some_and(|share| share < 0.97)
         };
-        let advised = counted
-            .filter(is_cut)
-            .and_then(|numbers| numbers.advised_stack_size);
+        let again = counted.filter(is_cut).and_then(|numbers| {
+            let size = numbers.advised_stack_size;
+            size.map(|size| format!("with {size} bytes of stack"))
+                .or(numbers.advises_copies.then(|| "without -g".to_owned()))
+        });
+        let no_z = || {
+            let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
+            lacks_end.then(|| "without -z".to_owned())
+        };
         // Without names a picture shows nothing; `check` knows what has them.
         let least = Limits::default().min_resolved / 100.0;
         let is_nameless = counted.is_some_and(|numbers| {
             numbers.samples > 30 && numbers.named.is_some_and(|share| share < least)
         });
+        let is_broken = counted.is_some_and(|numbers| {
+            let least = Limits::MIN_COMPLETE / 100.0;
+            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < least)
+        });
         let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
         let restart = restarts.find_map(|note| note.remedy.as_deref());
-        let next = match advised {
+        let next = match again.or_else(no_z) {
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
             }
@@ -665,11 +679,12 @@ mod recording {
             _ if recorded.has_switches() => {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
-            Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
+            Some(how) => format!("pjit record --again {folder}   # {how}"),
             None if is_nameless => restart.map_or_else(
                 || format!("pjit check {folder}   # says where names are"),
                 |command| harmless(command).into_owned(),
             ),
+            None if is_broken => format!("pjit check {folder}   # says why stacks end early"),
             None => format!("pjit flamegraph {folder}"),
         };
         text.push_str(&format!("next: {next}\n"));

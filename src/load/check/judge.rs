@@ -473,14 +473,21 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         } else {
             Level::Note
         };
-        let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by([fix]);
+        let fix = Some(fix).filter(|fix| !fix.is_empty());
+        let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by(fix);
         (share > 0.0).then(|| row.without_advice_below(Level::Warn))
     };
     let kept = format!(
         "have as many calls as the processor keeps ({}), so that outer ones may be missing",
         evidence.calls_kept
     );
-    let copies = format!("{WITHOUT_G}: it copies stacks, which need no frames");
+    let mut ends = evidence.ends.iter();
+    let lacks = ends.find(|share| share.end == StackEnd::CallerMissing);
+    let copies = match lacks {
+        // What its runtime has in assembler lacks the one caller; copies of Go's stacks end where it changes stacks.
+        Some(share) if is_go(share, evidence) => String::new(),
+        _ => format!("{WITHOUT_G}: it copies stacks, which need no frames"),
+    };
     let parts = [
         part(
             StackEnd::CallerMissing,
@@ -599,7 +606,8 @@ fn part_of_stacks(
             helpless,
             "stacks.other-stack",
             front + "go on on another stack, which perf does not record (the runtime switches between stacks): " + &found_in,
-        ),
+        )
+        .fixed_by(is_go(share, evidence).then_some("pjit record -g: Go keeps frame pointers, which lead from stack to stack")),
         StackEnd::ReturnProbe => finding(
             helpless,
             "stacks.return-probe",
@@ -637,9 +645,11 @@ fn part_of_stacks(
     })
 }
 
-/// Whether most of the stacks that were cut are Go's.
-const fn is_go(short: &EndShare, evidence: &Evidence) -> bool {
-    evidence.short_in_go.saturating_mul(2) > short.samples
+/// Whether most of the stacks that ended in this way are Go's.
+fn is_go(share: &EndShare, evidence: &Evidence) -> bool {
+    let mut ends = evidence.ends_in_go.iter();
+    let of_go = ends.find(|(end, _)| *end == share.end.recorded());
+    of_go.is_some_and(|(_, samples)| samples.saturating_mul(2) > share.samples)
 }
 
 /// Why walks could not begin.

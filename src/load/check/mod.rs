@@ -63,8 +63,8 @@ pub struct Evidence {
     pub skipped: Skipped,
     /// The most calls that the processor kept for a sample, where it is what recorded them.
     pub calls_kept: usize,
-    /// Of the samples whose stacks were cut, those that are in Go's code there.
-    pub short_in_go: u64,
+    /// Samples whose stacks ended early in Go's code, by the end.
+    pub ends_in_go: Vec<(StackEnd, u64)>,
     /// Threads and processes that began and were not recorded, since no event was to follow them.
     pub unfollowed: usize,
     /// What was recorded beside the samples and is not read.

@@ -566,6 +566,31 @@ fn programs_get_numbers() {
     assert!(numbers(&evidence).advises_no_z);
 }
 
+/// Copies of Go's stacks end where its runtime changes stacks, and frame pointers lead on.
+#[test]
+fn advice_for_go_is_of_one_mind() {
+    for of_go in [10, 400] {
+        let advice = |end, other| {
+            let evidence = Evidence {
+                ends: vec![ends(end, 400), ends(other, 600)],
+                ends_in_go: vec![(end, of_go)],
+                rooted: 950,
+                ..good()
+            };
+            let verdict = judge(&evidence, Limits::default());
+            let fixes = verdict
+                .findings
+                .iter()
+                .flat_map(|found| found.fixes.clone());
+            fixes.collect::<Vec<_>>().join(" ")
+        };
+        let copied = advice(StackEnd::OtherStack, StackEnd::Complete);
+        let followed = advice(StackEnd::CallerMissing, StackEnd::Recorded);
+        assert_eq!(copied.contains("pjit record -g"), of_go == 400, "{copied}");
+        assert_eq!(followed.contains("without -g"), of_go == 10, "{followed}");
+    }
+}
+
 #[test]
 fn a_dump_that_is_missing_is_not_well() {
     let absent = JitAbsent {

@@ -74,6 +74,8 @@ pub struct Note {
     pub remedy: Option<String>,
     /// Whether that is the command to type next.
     pub is_next: bool,
+    /// Whether it matters only where samples were lost.
+    pub is_of_loss: bool,
 }
 
 impl Note {
@@ -84,6 +86,7 @@ impl Note {
             text: text.into(),
             remedy: None,
             is_next: false,
+            is_of_loss: false,
         }
     }
 

@@ -118,7 +118,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
         .arg("Compiler.perfmap")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("jcmd: {error}"))?;
     let began = Instant::now();
@@ -133,10 +133,13 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
             }
         }
     };
-    let mut said = String::new();
+    let (mut said, mut wrong) = (String::new(), String::new());
+    // It has ended, and little was said.
     if let Some(out) = &mut child.stdout {
-        // It has ended, and little was said.
         let _ = out.take(1 << 16).read_to_string(&mut said);
+    }
+    if let Some(out) = &mut child.stderr {
+        let _ = out.take(1 << 16).read_to_string(&mut wrong);
     }
     if status.success() {
         return Ok(());
@@ -144,12 +147,10 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
     if said.contains("Unknown diagnostic command") {
         return Err("only releases from 17 on can be asked".to_owned());
     }
-    Err(said
-        .lines()
-        .last()
-        .unwrap_or("jcmd failed")
-        .trim()
-        .to_owned())
+    // An exception's first line says why; the others say where.
+    let mut lines = wrong.lines().chain(said.lines().rev()).map(str::trim);
+    let why = lines.find(|line| !line.is_empty()).unwrap_or("jcmd failed");
+    Err(why.to_owned())
 }
 
 /// A map, and the code's bytes out of the process, as a dump from the beginning of time: pieces that could be read, and all.
