@@ -402,22 +402,18 @@ mod recording {
     ) -> Result<ExitCode, Failure> {
         let (mut request, here) = run::again(folder)?;
         let before = numbers(folder, environment)?;
-        let own = args.asked();
-        if own.call_graph.is_some() {
-            request.asked.call_graph = own.call_graph;
-        } else if let Some(size) = before
-            .advised_stack_size
-            .and_then(|size| u32::try_from(size).ok())
-        {
-            request.asked.call_graph = Some(CallGraph::Dwarf(size));
-        }
-        if own.frequency.is_some() {
-            request.asked.frequency = own.frequency;
-        } else if before.lost * 100 > before.samples {
-            let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
-            request.asked.frequency = Some((hertz / 2).max(1));
-        }
+        let asked = learned(std::mem::take(&mut request.asked), before);
+        request.asked = asked.with(args.asked());
         request.files |= args.files;
+        request.until_exit |= args.until_exit;
+        request.duration = args.duration.or(request.duration);
+        request.load = args.load.clone().or(request.load);
+        request
+            .choice
+            .without
+            .extend(args.no_switch.iter().cloned());
+        let agent = &mut request.choice.java_agent;
+        *agent = args.java_agent.clone().or(agent.take());
         let start = std::env::current_dir().unwrap_or_default();
         request.folder = args.output.as_ref().map(|output| start.join(output));
         if request.folder.is_none() {
@@ -442,6 +438,22 @@ mod recording {
             ));
         }
         Ok(ExitCode::from(recorded.status))
+    }
+
+    /// What was asked for, with what `check` advises.
+    fn learned(mut asked: Asked, before: Numbers) -> Asked {
+        let size = before.advised_stack_size;
+        if let Some(size) = size.and_then(|size| u32::try_from(size).ok()) {
+            asked.call_graph = Some(CallGraph::Dwarf(size));
+        } else if before.advises_copies {
+            asked.call_graph = None;
+        }
+        asked.uncompressed |= before.advises_no_z;
+        if before.lost * 100 > before.samples && asked.period.is_none() {
+            let hertz = asked.frequency.unwrap_or(FREQUENCY);
+            asked.frequency = Some((hertz / 2).max(1));
+        }
+        asked
     }
 
     /// The numbers of a verdict on a line.
@@ -595,7 +607,7 @@ mod recording {
         )
     }
 
-    fn noted(notes: &[Note]) -> String {
+    fn noted<'n>(notes: impl IntoIterator<Item = &'n Note>) -> String {
         let mut text = String::new();
         for note in notes {
             text.push_str(&format!("note: {}\n", harmless(&note.text)));
@@ -613,7 +625,11 @@ mod recording {
         is_verbose: bool,
         environment: &Environment,
     ) -> (String, Option<Numbers>) {
-        let mut text = noted(&recorded.notes);
+        let paged = page(&recorded.folder, environment);
+        // What might have made samples get lost is of no interest where none were.
+        let is_whole = paged.as_ref().is_ok_and(|(_, numbers)| numbers.lost == 0);
+        let notes = recorded.notes.iter();
+        let mut text = noted(notes.filter(|note| !(note.is_of_loss && is_whole)));
         if is_verbose {
             for moved in &recorded.moved {
                 let how = if moved.copied { "copied" } else { "moved" };
@@ -622,7 +638,7 @@ mod recording {
             }
         }
         let mut counted = None;
-        match page(&recorded.folder, environment) {
+        match paged {
             Ok((page, numbers)) => {
                 text.push_str(&page);
                 counted = Some(numbers);
@@ -634,15 +650,27 @@ mod recording {
         let is_cut = |numbers: &Numbers| {
             numbers.samples > 30 && numbers.complete.is_some_and(|share| share < 0.97)
         };
-        let advised = counted
-            .filter(is_cut)
-            .and_then(|numbers| numbers.advised_stack_size);
+        let again = counted.filter(is_cut).and_then(|numbers| {
+            let size = numbers.advised_stack_size;
+            size.map(|size| format!("with {size} bytes of stack"))
+                .or(numbers.advises_copies.then(|| "without -g".to_owned()))
+        });
+        let no_z = || {
+            let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
+            lacks_end.then(|| "without -z".to_owned())
+        };
         // Without names a picture shows nothing; `check` knows what has them.
         let least = Limits::default().min_resolved / 100.0;
         let is_nameless = counted.is_some_and(|numbers| {
             numbers.samples > 30 && numbers.named.is_some_and(|share| share < least)
         });
-        let next = match advised {
+        let is_broken = counted.is_some_and(|numbers| {
+            let least = Limits::MIN_COMPLETE / 100.0;
+            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < least)
+        });
+        let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
+        let restart = restarts.find_map(|note| note.remedy.as_deref());
+        let next = match again.or_else(no_z) {
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
             }
@@ -651,8 +679,12 @@ mod recording {
             _ if recorded.has_switches() => {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
-            Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
-            None if is_nameless => format!("pjit check {folder}   # says where names are"),
+            Some(how) => format!("pjit record --again {folder}   # {how}"),
+            None if is_nameless => restart.map_or_else(
+                || format!("pjit check {folder}   # says where names are"),
+                |command| harmless(command).into_owned(),
+            ),
+            None if is_broken => format!("pjit check {folder}   # says why stacks end early"),
             None => format!("pjit flamegraph {folder}"),
         };
         text.push_str(&format!("next: {next}\n"));

@@ -93,6 +93,8 @@ pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
         "complete": numbers.complete.map(number),
         "named": numbers.named.map(number),
         "advised_stack_size": numbers.advised_stack_size,
+        "advised_call_graph": numbers.advises_copies.then_some("dwarf"),
+        "advised_no_z": numbers.advises_no_z,
         "limits": {
             "complete": share(limits.min_complete.unwrap_or(Limits::MIN_COMPLETE)),
             "named": share(limits.min_resolved),

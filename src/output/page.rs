@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 
 use super::text::harmless;
+use crate::flame::without_arguments;
 
 /// A page: comments, tables, comments.
 #[derive(Debug, Clone, Default)]
@@ -68,9 +69,29 @@ impl Column {
     }
 }
 
-/// Cuts a name in the middle, so that both ends can be read.
+/// Cuts a name: its argument list first, then the middle, so that both ends can be read.
 #[must_use]
 pub fn cut(name: &str, columns: usize) -> String {
+    if name.chars().count() <= columns {
+        return name.to_owned();
+    }
+    // The method is in front of the list, and its class in front of that.
+    let mut front = without_arguments(name);
+    let operator = front.len() + "()".len();
+    if front.ends_with("operator") && name[front.len()..].starts_with("()") {
+        front = &name[..operator];
+    }
+    let mut depth = 0_i32;
+    let end = name[front.len()..].find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ')' && depth == 0
+    });
+    let end = end.filter(|_| name[front.len()..].starts_with('('));
+    let behind = end.map_or("", |at| &name[front.len() + at + 1..]);
+    cut_in_the_middle(&format!("{front}{behind}"), columns)
+}
+
+fn cut_in_the_middle(name: &str, columns: usize) -> String {
     let count = name.chars().count();
     if count <= columns || columns < 8 {
         return name.to_owned();
@@ -91,7 +112,7 @@ pub const COLUMNS: usize = 80;
 pub fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in line.split(' ') {
-        let word = cut(word, columns - 2);
+        let word = cut_in_the_middle(word, columns - 2);
         let last = lines.last_mut().expect("there is one");
         let used = last.chars().count();
         if used == 0 || used + 1 + word.chars().count() <= columns {
@@ -292,5 +313,16 @@ mod tests {
     fn long_names_keep_both_ends() {
         assert_eq!(cut("abcdefghijklmnop", 11), "abcd...mnop");
         assert_eq!(cut("äbc", 8), "äbc");
+        assert_eq!(cut("void a.b.Cd.run(a.b.Ef, a.b.G)", 15), "void a.b.Cd.run");
+        assert_eq!(
+            cut("f::g(a, (b)) const 57%, h 3%", 22),
+            "f::g const 57%, h 3%"
+        );
+        assert_eq!(cut("f((((((((((((", 10), "f");
+        assert_eq!(
+            cut("Abcdef::operator()(int, long)", 20),
+            "Abcdef::operator()"
+        );
+        assert_eq!(cut("Abcdefghijkl::operator()", 20), "Abcdefghi...erator()");
     }
 }

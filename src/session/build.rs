@@ -39,6 +39,8 @@ const CGROUP_NAMESPACE: usize = 6;
 
 /// `MAP_SHARED` (`include/uapi/linux/mman.h`).
 const MAP_SHARED: u32 = 1;
+/// The process of which threads of the kernel are children.
+const KTHREADD: u32 = 2;
 
 /// Name of the kernel's mapping, in front of its reference symbol.
 const KERNEL_NAME: &[u8] = b"[kernel.kallsyms]";
@@ -608,6 +610,9 @@ impl<'a, 'f> Builder<'a, 'f> {
                 let fork = self.threads.fork((*pid, *tid), (*ppid, *ptid), start);
                 if !synthesized && self.born.len() < MOST_TOLD {
                     self.born.push(self.threads.find_or_make(*pid, *tid));
+                }
+                if *synthesized && pid != ppid && (*pid == KTHREADD || *ppid == KTHREADD) {
+                    self.jit.may_be_kernels(fork.child);
                 }
                 if fork.parent != fork.child && !synthesized {
                     let maps = self.current.entry(fork.parent).or_default().maps.clone();

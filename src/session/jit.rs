@@ -165,8 +165,33 @@ pub struct JitAbsent {
     pub path: Vec<u8>,
     /// The process it is for.
     pub pid: u32,
-    /// Why it is not used; `None` if it was not found.
-    pub problem: Option<&'static str>,
+    /// The same.
+    pub process: ProcessId,
+    /// Why it is not used.
+    pub why: Absence,
+}
+
+/// Why a dump or perf map is not used.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Absence {
+    /// It was not found.
+    Missing,
+    /// It is there, without a byte: its process ended before it wrote.
+    Empty,
+    /// It is of something else, in words.
+    Stale(&'static str),
+}
+
+impl Absence {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Missing => "not found",
+            Self::Empty => "empty",
+            Self::Stale(why) => why,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -25,6 +25,11 @@ pub(super) const CPYTHON: Runtime = Runtime {
     own: Some("Python outside its library and site-packages"),
     record: Some("python3 -X perf_jit"),
     switches: switch::CPYTHON,
+    tells_since: Some(("python", (3, 12))),
+    loses_dumps: Some(
+        "PYTHONPERFSUPPORT=1 pjit record …: CPython then writes a map instead, at once; children that end by os._exit, as those \
+         of multiprocessing do, lose their dumps",
+    ),
     activities: ACTIVITIES,
     made: "interpreter",
     programs: &["python", "pypy"],

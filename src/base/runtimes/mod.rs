@@ -259,6 +259,10 @@ pub struct Runtime {
     pub gaps_in_map: Option<&'static str>,
     /// What to do about dumps that end at the first stubs.
     pub gives_up_at_stubs: Option<&'static str>,
+    /// Its program and the release from which on it tells of its code, where older ones run without a word.
+    pub tells_since: Option<(&'static str, (u32, u32))>,
+    /// What to do about programs whose children end before their dumps are written.
+    pub loses_dumps: Option<&'static str>,
 }
 
 impl Runtime {
@@ -312,6 +316,8 @@ impl Runtime {
         gaps_in_dump: None,
         gaps_in_map: None,
         gives_up_at_stubs: None,
+        tells_since: None,
+        loses_dumps: None,
     };
 
     /// Whether its dumps do that.

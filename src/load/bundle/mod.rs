@@ -193,8 +193,7 @@ fn looked_for_in_vain(stages: &Stages<'_, '_>, uses: &[Use]) -> Vec<String> {
     });
     let dumps = session.jit.absent().iter().map(|absent| {
         let path = String::from_utf8_lossy(&absent.path);
-        let why = absent.problem.unwrap_or("not found");
-        format!("{path}: {why} (process {})", absent.pid)
+        format!("{path}: {} (process {})", absent.why.word(), absent.pid)
     });
     let kernel = match session.dsos.kernel_state() {
         None | Some(KernelState::Found) => None,

@@ -15,8 +15,8 @@ use crate::ids::{Idx, IndexVec};
 use crate::perfdata::attr::{flag, sample_type};
 use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
-use crate::runtimes::{Habit, Producer};
-use crate::session::jit::JitMatch;
+use crate::runtimes::{Habit, Producer, Scope};
+use crate::session::jit::{Absence, JitMatch};
 use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::lacks_split_files;
 
@@ -63,7 +63,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         skipped: skipped(stages),
         calls_kept: collected.most_branches,
         unfollowed: unfollowed(recording, session, stages.samples),
-        short_in_go: short_in_go(stages),
+        ends_in_go: ends_in_go(stages),
         unread: Unread {
             trace: session.stats.trace,
             branches: recording.has_branches().then_some(BranchStacks {
@@ -78,6 +78,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         clock: clock(recording),
         dumps: session.jit.objects().iter().map(Dump::of).collect(),
         absent: session.jit.absent().to_vec(),
+        loses_dumps: loses_dumps(session),
         late: inferred.late,
         latest: inferred.latest,
         twins: inferred.twins,
@@ -91,6 +92,19 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
+}
+
+/// What to do about empty dumps, by the first program whose runtime is known to leave them.
+fn loses_dumps(session: &Session<'_>) -> Option<&'static str> {
+    let absent = session.jit.absent().iter();
+    let mut empty = absent.filter(|absent| absent.why == Absence::Empty);
+    empty.find_map(|absent| {
+        let program = session.main_program(absent.process)?;
+        match Scope::of_file(&session.dsos.get(program).short_name, true)? {
+            Scope::Runtime(producer) => producer.row().loses_dumps,
+            _ => None,
+        }
+    })
 }
 
 /// Threads that began and have no sample, where no event was inherited and none was of processors: those tell of theirs.
@@ -495,8 +509,13 @@ fn skipped(stages: &Stages<'_, '_>) -> Skipped {
     }
 }
 
-/// Samples whose stacks were cut in Go's code.
-fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
+/// Samples whose stacks ended early in Go's code, by the end.
+fn ends_in_go(stages: &Stages<'_, '_>) -> Vec<(StackEnd, u64)> {
+    const ENDS: [StackEnd; 3] = [
+        StackEnd::DumpTooShort,
+        StackEnd::OtherStack,
+        StackEnd::CallerMissing,
+    ];
     let mut known: BTreeMap<DsoId, bool> = BTreeMap::new();
     let mut is_go = |dso: DsoId| {
         *known.entry(dso).or_insert_with(|| {
@@ -505,17 +524,21 @@ fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
         })
     };
     let stacks = &stages.collected.stacks;
-    let rows = stages.rows();
-    let of_go = rows.filter(|row| {
-        let is_short = stacks.tag(row.key.stack).recorded() == StackEnd::DumpTooShort;
+    let mut found = ENDS.map(|end| (end, 0));
+    for row in stages.rows() {
+        let end = stacks.tag(row.key.stack).recorded();
+        let Some((_, samples)) = found.iter_mut().find(|(known, _)| *known == end) else {
+            continue;
+        };
         // What was put under a cut stack lies behind a frame that is none.
         let mut frames = stacks.get(row.key.stack).iter().rev();
-        is_short
-            && frames.any(
-                |pc| matches!(stages.collected.pcs[*pc].target, Target::Dso(dso) if is_go(dso)),
-            )
-    });
-    of_go.map(|row| row.samples).sum()
+        let of_go =
+            |pc: &PcId| matches!(stages.collected.pcs[*pc].target, Target::Dso(dso) if is_go(dso));
+        if frames.any(of_go) {
+            *samples += row.samples;
+        }
+    }
+    found.to_vec()
 }
 
 /// Programs with samples, or ends of stacks, in code made at run time that nothing tells of.

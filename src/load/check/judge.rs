@@ -6,7 +6,7 @@ use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
-use crate::session::jit::ClockFit;
+use crate::session::jit::{Absence, ClockFit};
 
 use super::advice;
 use super::wasm;
@@ -42,6 +42,11 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
     debug_info(evidence, &mut findings);
     wasm::judge(evidence, &mut findings);
     evidence.weights.judge(&mut findings);
+    let has_fix = |begin| {
+        let mut fixes = findings.iter().flat_map(|finding| &finding.fixes);
+        fixes.any(|fix| fix.starts_with(begin))
+    };
+    let advises_copies = has_fix(WITHOUT_G);
     Verdict {
         path: evidence.path.clone(),
         limits,
@@ -53,9 +58,14 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
             complete,
             named: named(evidence),
             advised_stack_size: advised_stack_size(evidence),
+            advises_copies,
+            advises_no_z: evidence.whole.damage == Some(Damage::EndKept),
         },
     }
 }
+
+/// How advice begins where frame pointers do not lead to the end of stacks.
+const WITHOUT_G: &str = "pjit record without -g";
 
 /// Samples of which names are asked: what the idle task runs has one nearly always, and says nothing of the rest.
 const fn busy(evidence: &Evidence) -> u64 {
@@ -395,12 +405,13 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
                 format!(
                     "from the processor's record of calls (LBR): {reach}; what it does not keep is missing in them"
                 ),
-                "pjit record, or its -g with everything built by -fno-omit-frame-pointer",
+                "pjit record, or its -g with everything built by -fno-omit-frame-pointer"
+                    .to_owned(),
             )
         } else {
             (
                 format!("found by frame pointers: {reach}; {absent}"),
-                "pjit record without -g, or build everything with -fno-omit-frame-pointer",
+                format!("{WITHOUT_G}, or build everything with -fno-omit-frame-pointer"),
             )
         };
         let row = finding(level, "stacks", text).fixed_by([fix]);
@@ -455,27 +466,35 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
         let of_end = evidence.ends.iter().filter(|share| share.end == end);
         of_end.map(|share| share.samples).sum()
     };
-    let part = |end, worth, check, what: &str, fix| {
+    let part = |end, worth, check, what: &str, fix: &str| {
         let share = percent(samples(end), recorded);
         let level = if share >= worth {
             Level::Warn
         } else {
             Level::Note
         };
-        let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by([fix]);
+        let fix = Some(fix).filter(|fix| !fix.is_empty());
+        let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by(fix);
         (share > 0.0).then(|| row.without_advice_below(Level::Warn))
     };
     let kept = format!(
         "have as many calls as the processor keeps ({}), so that outer ones may be missing",
         evidence.calls_kept
     );
+    let mut ends = evidence.ends.iter();
+    let lacks = ends.find(|share| share.end == StackEnd::CallerMissing);
+    let copies = match lacks {
+        // What its runtime has in assembler lacks the one caller; copies of Go's stacks end where it changes stacks.
+        Some(share) if is_go(share, evidence) => String::new(),
+        _ => format!("{WITHOUT_G}: it copies stacks, which need no frames"),
+    };
     let parts = [
         part(
             StackEnd::CallerMissing,
             WORTH_WARNING_OF_CALLERS,
             "stacks.caller-missing",
             "lack a caller, behind a function that has no frame of its own; [caller missing] stands there",
-            "pjit record without -g: it copies stacks, which need no frames",
+            &copies,
         ),
         part(
             StackEnd::ChainFull,
@@ -587,7 +606,8 @@ fn part_of_stacks(
             helpless,
             "stacks.other-stack",
             front + "go on on another stack, which perf does not record (the runtime switches between stacks): " + &found_in,
-        ),
+        )
+        .fixed_by(is_go(share, evidence).then_some("pjit record -g: Go keeps frame pointers, which lead from stack to stack")),
         StackEnd::ReturnProbe => finding(
             helpless,
             "stacks.return-probe",
@@ -625,9 +645,11 @@ fn part_of_stacks(
     })
 }
 
-/// Whether most of the stacks that were cut are Go's.
-const fn is_go(short: &EndShare, evidence: &Evidence) -> bool {
-    evidence.short_in_go.saturating_mul(2) > short.samples
+/// Whether most of the stacks that ended in this way are Go's.
+fn is_go(share: &EndShare, evidence: &Evidence) -> bool {
+    let mut ends = evidence.ends_in_go.iter();
+    let of_go = ends.find(|(end, _)| *end == share.end.recorded());
+    of_go.is_some_and(|(_, samples)| samples.saturating_mul(2) > share.samples)
 }
 
 /// Why walks could not begin.
@@ -838,7 +860,7 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
     let missing = evidence
         .absent
         .iter()
-        .any(|absent| absent.problem.is_none());
+        .any(|absent| absent.why == Absence::Missing);
     if missing {
         return vec![
             "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
@@ -847,7 +869,16 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
     if let Some(fix) = evidence.dumps.iter().find_map(Dump::given_up) {
         return vec![fix.to_owned()];
     }
-    if cut_dumps(evidence).is_some() {
+    if let Some(fix) = evidence.loses_dumps {
+        return vec![fix.to_owned()];
+    }
+    let has_empty = || {
+        evidence
+            .absent
+            .iter()
+            .any(|absent| absent.why == Absence::Empty)
+    };
+    if cut_dumps(evidence).is_some() || has_empty() {
         return vec![LET_IT_END.to_owned()];
     }
     let (maps, dumps): (Vec<_>, Vec<_>) = evidence.dumps.iter().partition(|dump| dump.is_perf_map);
@@ -949,7 +980,7 @@ fn dumps(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let missing = evidence
         .absent
         .iter()
-        .filter(|absent| absent.problem.is_none());
+        .filter(|absent| absent.why == Absence::Missing);
     out.push(match told.len() {
         0 => match missing.count() {
             0 => finding(Level::Ok, "dumps", "none used"),
@@ -1029,19 +1060,27 @@ fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
     let path = |absent: &crate::session::jit::JitAbsent| {
         String::from_utf8_lossy(&absent.path).into_owned()
     };
-    let missing: Vec<String> = evidence
-        .absent
-        .iter()
-        .filter(|absent| absent.problem.is_none())
-        .map(|absent| format!("{} (process {})", path(absent), absent.pid))
-        .collect();
+    let of = |why: Absence| -> Vec<String> {
+        let absent = evidence.absent.iter().filter(|absent| absent.why == why);
+        let told = absent.map(|absent| format!("{} (process {})", path(absent), absent.pid));
+        told.collect()
+    };
+    let (missing, empty) = (of(Absence::Missing), of(Absence::Empty));
     if !missing.is_empty() {
         let fix = "--jitdump FILE_OR_DIR, or put them beside the recording";
         let text = format!("not found: {}", describe(missing));
         out.push(finding(Level::Warn, "dumps.missing", text).fixed_by([fix]));
     }
+    if !empty.is_empty() {
+        let text = format!(
+            "empty: {}: the process ended without writing it, as by os._exit or kill",
+            describe(empty)
+        );
+        let fix = evidence.loses_dumps.unwrap_or(LET_IT_END);
+        out.push(finding(Level::Warn, "dumps.empty", text).fixed_by([fix]));
+    }
     for absent in evidence.absent.iter() {
-        if let Some(problem) = absent.problem {
+        if let Absence::Stale(problem) = absent.why {
             let path = path(absent);
             let text = format!("{path} is not used: {problem}");
             let fix = format!(
@@ -1065,9 +1104,10 @@ fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
         let text = format!(
             "{name} ends within a record, the last {rest} bytes are not whole; what was to follow is missing"
         );
-        let fix = dump.given_up().unwrap_or(
-            "let the program end by itself, with room on the disk; copy the dump after that",
-        );
+        let let_it_end =
+            "let the program end by itself, with room on the disk; copy the dump after that";
+        let of_runtime = dump.given_up().or(dump.producer.row().loses_dumps);
+        let fix = of_runtime.unwrap_or(let_it_end);
         out.push(finding(Level::Warn, "dumps.cut", text).fixed_by([fix]));
     }
     if dump.malformed > 0 {

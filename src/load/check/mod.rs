@@ -63,8 +63,8 @@ pub struct Evidence {
     pub skipped: Skipped,
     /// The most calls that the processor kept for a sample, where it is what recorded them.
     pub calls_kept: usize,
-    /// Of the samples whose stacks were cut, those that are in Go's code there.
-    pub short_in_go: u64,
+    /// Samples whose stacks ended early in Go's code, by the end.
+    pub ends_in_go: Vec<(StackEnd, u64)>,
     /// Threads and processes that began and were not recorded, since no event was to follow them.
     pub unfollowed: usize,
     /// What was recorded beside the samples and is not read.
@@ -83,6 +83,8 @@ pub struct Evidence {
     pub dumps: Vec<Dump>,
     /// Those that were not.
     pub absent: Vec<JitAbsent>,
+    /// What to do about those that are empty, where their runtime is known for it.
+    pub loses_dumps: Option<&'static str>,
     /// Samples in JIT code that was told of only after they were taken.
     pub late: u64,
     /// How long after, at most, in nanoseconds.
@@ -462,6 +464,10 @@ pub struct Numbers {
     pub named: Option<f64>,
     /// Bytes of stack to record, where more would help.
     pub advised_stack_size: Option<u64>,
+    /// Whether copies of stacks would do better than the frame pointers that were followed.
+    pub advises_copies: bool,
+    /// Whether its end is missing, as `-z` has it.
+    pub advises_no_z: bool,
 }
 
 impl Verdict {

@@ -2,6 +2,7 @@
 
 use super::advice::{dump_size, for_short_stacks, for_stripped, quoted};
 use super::*;
+use crate::session::jit::{Absence, ProcessId};
 
 /// 1000 samples, all well.
 fn good() -> Evidence {
@@ -546,11 +547,48 @@ fn programs_get_numbers() {
             complete: Some(0.6),
             named: Some(0.75),
             advised_stack_size: Some(14_336),
+            advises_copies: false,
+            advises_no_z: false,
         }
     );
     evidence.ends = vec![ends(StackEnd::NotRecorded, 1000)];
     assert_eq!(numbers(&evidence).complete, None);
     assert_eq!(numbers(&evidence).advised_stack_size, None);
+    evidence.ends = vec![ends(StackEnd::Recorded, 1000)];
+    evidence.whole.damage = Some(Damage::EndKept);
+    let advised = |rooted, calls_kept, evidence: &mut Evidence| {
+        (evidence.rooted, evidence.calls_kept) = (rooted, calls_kept);
+        numbers(evidence).advises_copies
+    };
+    assert!(advised(100, 0, &mut evidence));
+    assert!(!advised(990, 0, &mut evidence), "frame pointers do");
+    assert!(!advised(100, 16, &mut evidence), "they were not followed");
+    assert!(numbers(&evidence).advises_no_z);
+}
+
+/// Copies of Go's stacks end where its runtime changes stacks, and frame pointers lead on.
+#[test]
+fn advice_for_go_is_of_one_mind() {
+    for of_go in [10, 400] {
+        let advice = |end, other| {
+            let evidence = Evidence {
+                ends: vec![ends(end, 400), ends(other, 600)],
+                ends_in_go: vec![(end, of_go)],
+                rooted: 950,
+                ..good()
+            };
+            let verdict = judge(&evidence, Limits::default());
+            let fixes = verdict
+                .findings
+                .iter()
+                .flat_map(|found| found.fixes.clone());
+            fixes.collect::<Vec<_>>().join(" ")
+        };
+        let copied = advice(StackEnd::OtherStack, StackEnd::Complete);
+        let followed = advice(StackEnd::CallerMissing, StackEnd::Recorded);
+        assert_eq!(copied.contains("pjit record -g"), of_go == 400, "{copied}");
+        assert_eq!(followed.contains("without -g"), of_go == 10, "{followed}");
+    }
 }
 
 #[test]
@@ -558,15 +596,24 @@ fn a_dump_that_is_missing_is_not_well() {
     let absent = JitAbsent {
         path: b"/tmp/jit-7.dump".to_vec(),
         pid: 7,
-        problem: None,
+        process: ProcessId(0),
+        why: Absence::Missing,
     };
-    let evidence = Evidence {
+    let mut evidence = Evidence {
         absent: vec![absent],
         ..good()
     };
     let verdict = judge(&evidence, Limits::default());
     assert_eq!(level(&verdict, "dumps"), Some(Level::Note));
     assert_eq!(level(&verdict, "dumps.missing"), Some(Level::Warn));
+    evidence.absent[0].why = Absence::Empty;
+    evidence.loses_dumps = Producer::CPython.row().loses_dumps;
+    let verdict = judge(&evidence, Limits::default());
+    assert_eq!(level(&verdict, "dumps.missing"), None);
+    let mut found = verdict.findings.iter();
+    let empty = found.find(|found| found.check == "dumps.empty");
+    let empty = empty.expect("it is told");
+    assert!(empty.fixes[0].starts_with("PYTHONPERFSUPPORT=1 pjit record"));
     assert_eq!(
         level(&judge(&good(), Limits::default()), "dumps"),
         Some(Level::Ok)

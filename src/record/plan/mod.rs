@@ -72,6 +72,10 @@ pub struct Note {
     pub text: String,
     /// What changes it, if anything does.
     pub remedy: Option<String>,
+    /// Whether that is the command to type next.
+    pub is_next: bool,
+    /// Whether it matters only where samples were lost.
+    pub is_of_loss: bool,
 }
 
 impl Note {
@@ -81,6 +85,8 @@ impl Note {
         Self {
             text: text.into(),
             remedy: None,
+            is_next: false,
+            is_of_loss: false,
         }
     }
 
@@ -90,6 +96,15 @@ impl Note {
         Self {
             remedy: Some(remedy.into()),
             ..self
+        }
+    }
+
+    /// The same with the command that mends it, to be typed next.
+    #[must_use]
+    pub fn mended_next_by(self, command: impl Into<String>) -> Self {
+        Self {
+            is_next: true,
+            ..self.mended_by(command)
         }
     }
 }

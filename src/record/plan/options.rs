@@ -90,6 +90,29 @@ pub struct Asked {
     pub more: Vec<String>,
 }
 
+impl Asked {
+    /// The same, but for what is asked for anew.
+    #[must_use]
+    pub fn with(mut self, own: Self) -> Self {
+        if own.frequency.is_some() || own.period.is_some() {
+            (self.frequency, self.period) = (own.frequency, own.period);
+        }
+        if !own.events.is_empty() {
+            self.events = own.events;
+        }
+        Self {
+            call_graph: own.call_graph.or(self.call_graph),
+            ring: own.ring.or(self.ring),
+            uncompressed: own.uncompressed || self.uncompressed,
+            off_cpu: own.off_cpu || self.off_cpu,
+            alloc: own.alloc.or(self.alloc),
+            metrics: own.metrics || self.metrics,
+            more: [self.more, own.more].concat(),
+            ..self
+        }
+    }
+}
+
 impl Options {
     /// What is recorded where nothing else is asked for, as far as settings let it.
     #[must_use]
@@ -400,6 +423,30 @@ mod tests {
         assert!(
             line.contains("-e cycles:upp -e sched:sched_switch"),
             "{line}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_anew_wins() {
+        let before = Asked {
+            events: vec!["cycles".to_owned()],
+            frequency: Some(99),
+            ring: Some(1 << 20),
+            ..Asked::default()
+        };
+        let anew = Asked {
+            period: Some(7),
+            uncompressed: true,
+            ..Asked::default()
+        };
+        assert_eq!(
+            before.clone().with(anew),
+            Asked {
+                frequency: None,
+                period: Some(7),
+                uncompressed: true,
+                ..before
+            }
         );
     }
 

@@ -220,7 +220,10 @@ pub fn of_ring(options: &Options, facts: &Facts) -> Note {
         "a ring of {} a processor{limit}: a busy machine may lose samples",
         size(options.ring)
     );
-    Note::new(text).mended_by("sudo sysctl kernel.perf_event_mlock_kb=65536")
+    Note {
+        is_of_loss: true,
+        ..Note::new(text).mended_by("sudo sysctl kernel.perf_event_mlock_kb=65536")
+    }
 }
 
 /// The package that has perf, by the names in `/etc/os-release`.

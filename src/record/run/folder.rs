@@ -123,12 +123,22 @@ fn moment() -> String {
     )
 }
 
-/// What to say where little is free.
-pub(super) fn little_space(folder: &Path) -> Option<Note> {
+/// With less a recording ends, or does not begin.
+const LEAST_SPACE: u64 = 200 << 20;
+
+/// What to say where little is free, or that there is too little.
+pub(super) fn little_space(folder: &Path) -> Result<Option<Note>, Failure> {
     const ENOUGH: u64 = 1 << 30;
-    let free = free_space(folder)?;
+    let Some(free) = free_space(folder) else {
+        return Ok(None);
+    };
     let text = format!("{} MB are free where the recording goes", free >> 20);
-    (free < ENOUGH).then(|| Note::new(text).mended_by("-o DIR on another disk, or -F 99"))
+    if free < LEAST_SPACE {
+        let text = format!("{text}, and {} MB are needed", LEAST_SPACE >> 20);
+        return Err(Failure::of(Trouble::new(text, ["-o DIR on another disk"])));
+    }
+    let note = Note::new(text).mended_by("-o DIR on another disk, or -F 99");
+    Ok((free < ENOUGH).then_some(note))
 }
 
 /// Bytes that this user may still write there.
@@ -199,8 +209,7 @@ impl Folder {
 
     /// Whether perf will soon find no room any more.
     pub(super) fn is_full(&self) -> bool {
-        const LEAST: u64 = 200 << 20;
-        free_space(&self.path).is_some_and(|free| free < LEAST)
+        free_space(&self.path).is_some_and(|free| free < LEAST_SPACE)
     }
 
     /// The file for what perf says.

@@ -23,6 +23,7 @@ use crate::find::{
 use crate::input::identity;
 use crate::load::{Source, Whereabouts, whereabouts};
 use crate::record::plan::{Note, Target};
+use crate::runtimes::Producer;
 
 /// The kernel stamps files with the time of its last tick.
 const TICK: Duration = Duration::from_millis(20);
@@ -87,6 +88,7 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
         let note = format!("{name}: was there before, and stays; it may be of another kernel");
         gathered.notes.push(Note::new(note));
     }
+    gathered.notes.extend(too_old(&found));
     let going_on = if gathering.is_command {
         found
             .born
@@ -108,6 +110,31 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
             .push(note.mended_by("--until-exit records to the last one's end"));
     }
     gathered
+}
+
+/// Programs that took time, of releases that do not tell of their code: nothing else shows that functions are missing.
+fn too_old(found: &Whereabouts) -> Vec<Note> {
+    /// Per cent of all samples.
+    const WORTH_TELLING: u64 = 5;
+    let all: u64 = found.samples.values().sum();
+    let old = found.programs.iter().filter_map(|(path, mapped)| {
+        let name = String::from_utf8_lossy(file_name(path));
+        let (runtime, since) = Producer::all().find_map(|runtime| {
+            let (word, since) = runtime.tells_since?;
+            let (major, minor) = name.strip_prefix(word)?.split_once('.')?;
+            let own: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+            (own < since).then_some((runtime, since))
+        })?;
+        let samples = mapped.by.iter().filter_map(|pid| found.samples.get(pid));
+        let took: u64 = samples.sum();
+        let (major, minor) = since;
+        let text = format!(
+            "{name} cannot tell which functions of scripts it runs: {} {major}.{minor} or newer can",
+            runtime.name
+        );
+        (all > 0 && took * 100 >= all * WORTH_TELLING).then(|| Note::new(text))
+    });
+    old.collect()
 }
 
 /// What the dump of a process is called.
@@ -291,4 +318,37 @@ fn copy(file: &File, to: &Path) -> io::Result<bool> {
     let size = file.metadata()?.len();
     io::copy(&mut file.take(size), &mut target)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_releases_that_took_time_are_told() {
+        let mut found = Whereabouts::default();
+        for (path, pid, samples) in [
+            (&b"/usr/bin/python3.11"[..], 1, 90),
+            (b"/usr/bin/python3.9", 2, 1),
+            (b"/usr/bin/python3.12", 3, 50),
+            (b"/usr/bin/pypy3.9", 4, 50),
+            (b"/usr/bin/python3-config", 5, 50),
+        ] {
+            found
+                .programs
+                .entry(path.to_vec())
+                .or_default()
+                .by
+                .insert(pid);
+            found.samples.insert(pid, samples);
+        }
+        let notes = too_old(&found);
+        let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "python3.11 cannot tell which functions of scripts it runs: CPython 3.12 or newer can"
+            ]
+        );
+    }
 }

@@ -4,8 +4,10 @@
 //! than all samples, so that stacks can be followed through it, too. As of the end: what was freed before is missing. The map is
 //! removed if it was not there before.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -84,7 +86,7 @@ fn of_jvm(pid: u32, folder: &Path) -> Option<Note> {
     let was_there = map.symlink_metadata().is_ok();
     if !was_there && let Err(why) = ask(pid, &process) {
         let note = Note::new(format!("process {pid} is a JVM and gives no names: {why}"));
-        return Some(note.mended_by(command_of(&process)));
+        return Some(note.mended_next_by(command_of(&process)));
     }
     let made = make_dump(pid, &process, &map, folder);
     if !was_there {
@@ -116,7 +118,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
         .arg("Compiler.perfmap")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("jcmd: {error}"))?;
     let began = Instant::now();
@@ -131,10 +133,13 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
             }
         }
     };
-    let mut said = String::new();
+    let (mut said, mut wrong) = (String::new(), String::new());
+    // It has ended, and little was said.
     if let Some(out) = &mut child.stdout {
-        // It has ended, and little was said.
         let _ = out.take(1 << 16).read_to_string(&mut said);
+    }
+    if let Some(out) = &mut child.stderr {
+        let _ = out.take(1 << 16).read_to_string(&mut wrong);
     }
     if status.success() {
         return Ok(());
@@ -142,12 +147,10 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
     if said.contains("Unknown diagnostic command") {
         return Err("only releases from 17 on can be asked".to_owned());
     }
-    Err(said
-        .lines()
-        .last()
-        .unwrap_or("jcmd failed")
-        .trim()
-        .to_owned())
+    // An exception's first line says why; the others say where.
+    let mut lines = wrong.lines().chain(said.lines().rev()).map(str::trim);
+    let why = lines.find(|line| !line.is_empty()).unwrap_or("jcmd failed");
+    Err(why.to_owned())
 }
 
 /// A map, and the code's bytes out of the process, as a dump from the beginning of time: pieces that could be read, and all.
@@ -251,21 +254,38 @@ fn restart(pid: u32) -> Option<Note> {
         "process {pid} is {plain}, started without its switch: functions of {} have no names",
         runtime.engine
     ));
-    Some(note.mended_by(command_of(&process)))
+    Some(note.mended_next_by(command_of(&process)))
 }
 
-/// How to start it once more.
+/// How to start it once more, from here.
 fn command_of(process: &Path) -> String {
-    use std::os::unix::ffi::OsStringExt;
     let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
-    let words = bytes
-        .strip_suffix(b"\0")
-        .unwrap_or(&bytes)
-        .split(|&b| b == 0);
-    let words: Vec<_> = words
-        .map(|word| std::ffi::OsString::from_vec(word.to_vec()))
-        .collect();
-    format!("pjit record -- {}", typed::line(&words))
+    let there = fs::read_link(process.join("cwd")).ok();
+    // That of a container is none of here.
+    let there =
+        there.filter(|there| there.is_dir() && std::env::current_dir().ok() != Some(there.clone()));
+    let change = there.map_or(String::new(), |there| {
+        format!("cd {} && ", typed::quoted(there.as_os_str()))
+    });
+    format!("{change}pjit record -- {}", typed::line(&words_of(&bytes)))
+}
+
+/// The words of a command line as `/proc` has it. Programs that call themselves something write all of it into the first.
+fn words_of(cmdline: &[u8]) -> Vec<OsString> {
+    let words = |bytes: &[u8], between: u8| -> Vec<OsString> {
+        let parts = bytes.split(|&b| b == between);
+        let parts = parts.filter(|part| between == 0 || !part.is_empty());
+        parts
+            .map(|part| OsStr::from_bytes(part).to_owned())
+            .collect()
+    };
+    let end = cmdline.iter().rposition(|&b| b != 0).map_or(0, |at| at + 1);
+    let all = &cmdline[..end];
+    if all.contains(&0) || machine::program(OsStr::from_bytes(all)).is_some() {
+        // Empty words at the end are words, too.
+        return words(cmdline.strip_suffix(b"\0").unwrap_or(cmdline), 0);
+    }
+    words(all, b' ')
 }
 
 #[cfg(test)]
@@ -288,6 +308,18 @@ mod tests {
         ] {
             assert_eq!(entry(bad), None);
         }
+    }
+
+    #[test]
+    fn words_of_command_lines() {
+        let line = |bytes: &[u8]| typed::line(&words_of(bytes));
+        assert_eq!(line(b"node\0a b.js\0"), "node 'a b.js'");
+        assert_eq!(line(b"node\0a.js\0\0"), "node a.js ''");
+        assert_eq!(line(b"/bin/sh\0"), "/bin/sh");
+        // By `process.title`.
+        assert_eq!(line(b"npm run build\0"), "npm run build");
+        assert_eq!(line(b"npm run build\0\0\0\0"), "npm run build");
+        assert_eq!(line(b""), "");
     }
 
     #[test]

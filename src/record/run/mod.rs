@@ -205,6 +205,7 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         Err(failure) => return Err(failure),
     };
     let folder = folder::path(request.folder.as_deref(), &request.target, &facts)?;
+    let space = folder::little_space(&folder)?;
     let mut wanted = Options::of(&request.asked, &request.target, &facts);
     let mut probes = None;
     let mut told = None;
@@ -236,7 +237,7 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
     if let Target::Command(command) = &request.target {
         notes.extend(words::notes(command));
     }
-    notes.extend(folder::little_space(&folder));
+    notes.extend(space);
     let is_placed = request.folder.is_some();
     Ok(Prepared {
         is_placed,
@@ -458,51 +459,70 @@ fn run_command(
             });
         }
     };
-    let began = Instant::now();
-    let mut notes = Vec::new();
-    let mut killed = None;
     let mut load = Load::new(prepared.request.load.as_deref());
-    let mut is_full = false;
+    let mut watch = Watch::new();
     let pid = child.id();
     let (status, mut last) = follow(&mut child, arriving, || {
-        if killed.is_none() && perf.has_ended() && perf.killed_by().is_some() {
-            killed = Some(began.elapsed());
-        }
-        if !is_full && !perf.has_ended() && folder.is_full() {
-            // Better a recording that ends early than one without its end.
-            is_full = true;
-            perf.end();
-        }
+        watch.tick(&mut perf, folder);
         load.tick(pid);
     });
-    notes.extend(load.end());
-    if is_full {
-        let note =
-            Note::new("the disk was nearly full: the recording ends there, the command went on");
-        notes.push(note.mended_by("-o DIR on another disk, or -F 99"));
-    }
+    let mut notes = load.end();
     if prepared.request.until_exit {
         while !perf.has_ended() && last.is_none() {
             last = next_signal(arriving, Duration::from_millis(50));
         }
     }
-    let is_killed = perf.killed_by().is_some();
+    watch.tick(&mut perf, folder);
     perf.end();
     drop(stay);
-    if is_killed {
-        let at = killed.unwrap_or_else(|| began.elapsed());
-        notes.push(Note::new(format!(
-            "perf was killed at {:.0} s: the recording ends there, the command went on",
-            at.as_secs_f64()
-        )));
-    }
+    notes.extend(watch.told());
     Ok(Ended {
         status,
         notes,
         is_alone: last == Some(SIGHUP),
-        log_is_of_use: is_killed,
+        log_is_of_use: watch.killed.is_some(),
         options,
     })
+}
+
+/// What ended perf before its time.
+struct Watch {
+    began: Instant,
+    /// When somebody killed it.
+    killed: Option<Duration>,
+    /// Whether the disk was full, and it was told to end: better a recording that ends early than one without its end.
+    is_full: bool,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            killed: None,
+            is_full: false,
+        }
+    }
+
+    fn tick(&mut self, perf: &mut Perf, folder: &Folder) {
+        if self.killed.is_none() && perf.killed_by().is_some() {
+            self.killed = Some(self.began.elapsed());
+        }
+        if !self.is_full && !perf.has_ended() && folder.is_full() {
+            self.is_full = true;
+            perf.end();
+        }
+    }
+
+    fn told(&self) -> Option<Note> {
+        if self.is_full {
+            let note = Note::new("the disk was nearly full: the recording ends there");
+            return Some(note.mended_by("-o DIR on another disk, or -F 99"));
+        }
+        let at = self.killed?.as_secs_f64();
+        Some(Note::new(format!(
+            "perf was killed at {at:.0} s: the recording ends there"
+        )))
+    }
 }
 
 /// What puts load on a server, from its start a while after the server's.
@@ -672,9 +692,13 @@ fn watch(
         return Err(not_attached(folder, None));
     };
     let mut status = 0;
+    let mut watched = Watch::new();
     let before = harvest::Before::of_machine();
     let last = if request.stop_watch.is_empty() {
-        let until = request.duration.map(|duration| Instant::now() + duration);
+        // Longer than clocks go is for ever.
+        let until = request
+            .duration
+            .and_then(|duration| Instant::now().checked_add(duration));
         let mut last = None;
         while last.is_none()
             && !perf.has_ended()
@@ -682,6 +706,7 @@ fn watch(
         {
             let left = until.map_or(Duration::MAX, |until| until - Instant::now());
             last = next_signal(arriving, left.min(Duration::from_millis(100)));
+            watched.tick(&mut perf, folder);
         }
         last
     } else {
@@ -690,7 +715,7 @@ fn watch(
         let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
         let program = machine::program(name).unwrap_or_else(|| name.into());
         let mut child = command::at_once(&program, words).map_err(trouble)?;
-        let (ended, last) = follow(&mut child, arriving, || {});
+        let (ended, last) = follow(&mut child, arriving, || watched.tick(&mut perf, folder));
         status = ended;
         last
     };
@@ -698,17 +723,18 @@ fn watch(
         perf.tell("disable");
     }
     // Not recorded any more, and perf's file has room for what it maps.
-    let notes = match target {
+    let mut notes = match target {
         Target::Processes(pids) => harvest::harvest(pids, folder.path(), true),
         _ => harvest::harvest(&before.busy(), folder.path(), false),
     };
-    let is_killed = perf.killed_by().is_some();
+    watched.tick(&mut perf, folder);
     perf.end();
+    notes.extend(watched.told());
     Ok(Ended {
         status,
         notes,
         is_alone: last == Some(SIGHUP),
-        log_is_of_use: is_killed,
+        log_is_of_use: watched.killed.is_some(),
         options,
     })
 }

@@ -49,6 +49,7 @@ pub struct JitBuilder<'a> {
     former: Vec<Program>,
     /// When the programs that run now began, but for the first of each process.
     began: FxHashMap<ProcessId, Timestamp>,
+    maybe_kernels: FxHashSet<ProcessId>,
     end: Timestamp,
 }
 
@@ -69,6 +70,7 @@ impl<'a> JitBuilder<'a> {
             anonymous: BTreeMap::new(),
             former: Vec::new(),
             began: FxHashMap::default(),
+            maybe_kernels: FxHashSet::default(),
             end: Timestamp::START,
         }
     }
@@ -145,6 +147,25 @@ impl<'a> JitBuilder<'a> {
         self.change(time, Change::Fork { parent, child });
     }
 
+    /// A process that ran before the recording and may be a thread of the kernel: kthreadd, or a child of it. In a pid namespace
+    /// others have that number; those have code.
+    pub fn may_be_kernels(&mut self, process: ProcessId) {
+        self.maybe_kernels.insert(process);
+    }
+
+    /// Those of which no code was mapped.
+    fn kernel_threads(&self, pids: &IndexSlice<ProcessId, [u32]>) -> FxHashSet<u32> {
+        let mut threads = self.maybe_kernels.clone();
+        for (_, change) in &self.changes {
+            if let Change::Mapped(process, _) = change {
+                threads.remove(process);
+            }
+        }
+        threads.retain(|process| !self.anonymous.contains_key(process));
+        let pids = threads.iter().filter_map(|&process| pids.get(process));
+        pids.copied().collect()
+    }
+
     /// A process runs another program.
     pub fn exec(&mut self, process: ProcessId, time: Timestamp) {
         self.change(time, Change::Exec(process));
@@ -190,7 +211,7 @@ impl<'a> JitBuilder<'a> {
         pids: &IndexSlice<ProcessId, [u32]>,
         diag: &Diagnostics,
     ) -> JitIndex<'a> {
-        let lives = Lives::new(pids, &self.born);
+        let lives = Lives::new(pids, &self.born, self.kernel_threads(pids));
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));
         let finder = &mut self.finder;

@@ -1,6 +1,6 @@
 //! From dumps on disk and markers in a recording to names at addresses and times.
 
-use super::super::{JitHit, JitMatch};
+use super::super::{Absence, JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
 use crate::arch::Arch;
@@ -578,6 +578,47 @@ fn dumps_are_found_without_a_marker_and_asked_for_files_win() {
     assert!(case.warnings().contains("not a jitdump"));
 }
 
+/// One that a program left in the working folder whose number in a container is that of a thread of the kernel.
+#[test]
+fn threads_of_the_kernel_have_no_dumps() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(2, raw(1));
+    dump.load(raw(10), 2, A, 0, b"left", CODE);
+    case.file("jit-2.dump", &dump.bytes);
+    for has_code in [false, true] {
+        let mut builder = case.builder();
+        builder.may_be_kernels(P);
+        if has_code {
+            builder.exec_file_mapping(P, AvmaRange::new(Avma(B), 0x1000), time(1));
+        }
+        let index = builder.finish(IndexSlice::new(&[2]), &case.diag);
+        assert_eq!(name_at(&index, P, A, 20).is_some(), has_code);
+    }
+    assert_eq!(case.warnings(), "");
+}
+
+/// A process that ends by `_exit` has made its dump and written nothing of it.
+#[test]
+fn an_empty_dump_is_no_missing_one() {
+    let case = Case::new();
+    case.file("jit-7.dump", b"");
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/tmp/jit-7.dump", time(1));
+    builder.marker(Q, 8, b"/tmp/jit-8.dump", time(1));
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
+    let found: Vec<_> = index
+        .absent()
+        .iter()
+        .map(|absent| (absent.pid, absent.why))
+        .collect();
+    assert_eq!(found, [(7, Absence::Empty), (8, Absence::Missing)]);
+    let warnings = case.warnings();
+    assert!(
+        warnings.contains("jit-7.dump: empty: process 7 ended without writing"),
+        "{warnings}"
+    );
+}
+
 #[test]
 fn a_file_of_another_process_under_the_recorded_name_is_passed_over() {
     let case = Case::new();
@@ -898,7 +939,7 @@ fn a_stale_perf_map_is_no_warning_where_a_dump_is_used() {
         let stale = index
             .absent()
             .iter()
-            .filter(|absent| absent.problem.is_some());
+            .filter(|absent| absent.why != Absence::Missing);
         assert_eq!(stale.count(), usize::from(!has_dump));
         assert_eq!(case.diag.warnings().is_empty(), has_dump);
     }

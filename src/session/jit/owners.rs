@@ -4,7 +4,7 @@
 //! earlier process with the same id may have left it behind, and in a pid namespace the runtime knows
 //! itself by another number.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ProcessId;
 use super::load_map::LoadId;
@@ -54,12 +54,15 @@ impl OwnedLoads {
 pub(super) struct Lives {
     by_pid: FxHashMap<u32, Vec<(Timestamp, ProcessId)>>,
     born: FxHashMap<ProcessId, Timestamp>,
+    /// Threads of the kernel, by their process ids.
+    kernels: FxHashSet<u32>,
 }
 
 impl Lives {
     pub(super) fn new(
         pids: &IndexSlice<ProcessId, [u32]>,
         born: &FxHashMap<ProcessId, Timestamp>,
+        kernels: FxHashSet<u32>,
     ) -> Self {
         let mut by_pid: FxHashMap<u32, Vec<(Timestamp, ProcessId)>> = FxHashMap::default();
         for (number, &pid) in (0_u32..).zip(pids) {
@@ -73,7 +76,13 @@ impl Lives {
         Self {
             by_pid,
             born: born.clone(),
+            kernels,
         }
+    }
+
+    /// Whether this is a thread of the kernel, which writes no dumps.
+    pub(super) fn is_kernels(&self, pid: u32) -> bool {
+        self.kernels.contains(&pid)
     }
 
     pub(super) fn knows(&self, pid: u32) -> bool {

@@ -12,7 +12,8 @@ use super::found::FoundFile;
 use super::memory::Program;
 use super::owners::{Lives, STALE};
 use super::{
-    JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap, ProcessId,
+    Absence, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap,
+    ProcessId,
 };
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
@@ -75,7 +76,8 @@ impl<'a> Maps<'_, 'a> {
                         index.absent.push(JitAbsent {
                             path: path.as_os_str().as_encoded_bytes().to_vec(),
                             pid,
-                            problem: Some(problem),
+                            process,
+                            why: Absence::Stale(problem),
                         });
                     }
                     return None;

@@ -8,7 +8,7 @@ use super::dumps::Dump;
 use super::files::Finder;
 use super::marker::{Marker, MarkerId};
 use super::owners::Lives;
-use super::{JitAbsent, OwnMap, ProcessId};
+use super::{Absence, JitAbsent, OwnMap, ProcessId};
 use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, file_name, outer_name, path_of};
 use crate::ids::IndexSlice;
@@ -16,6 +16,13 @@ use crate::input::Door;
 
 /// So many missing dumps are named one by one.
 const MAX_NAMED: usize = 20;
+
+/// A marker that led to no dump.
+pub(super) struct Lost<'m> {
+    marker: &'m Marker,
+    /// The file without a byte that is there in its place.
+    empty: Option<PathBuf>,
+}
 
 /// What a marker led to.
 enum FoundDump<'a> {
@@ -31,7 +38,7 @@ pub(super) fn find_dumps<'a, 'm>(
     finder: &mut Finder<'a>,
     lives: &Lives,
     diag: &Diagnostics,
-) -> (Vec<Dump<'a>>, Vec<&'m Marker>) {
+) -> (Vec<Dump<'a>>, Vec<Lost<'m>>) {
     let mut dumps: Vec<Dump<'a>> = Vec::new();
     let mut missing = Vec::new();
     let rivals = rivals(markers);
@@ -39,13 +46,13 @@ pub(super) fn find_dumps<'a, 'm>(
         let rivals = rivals.get(marker.path.as_slice());
         let rivals = rivals.map_or(&[][..], Vec::as_slice);
         match dump_of(marker, rivals, finder, &dumps, diag) {
-            None => missing.push(marker),
-            Some(FoundDump::Known(at)) => {
+            Err(empty) => missing.push(Lost { marker, empty }),
+            Ok(FoundDump::Known(at)) => {
                 let path = &dumps[at].file.path;
                 finder.note_used(&place_of(marker, rivals, path), path);
                 dumps[at].markers.push(id);
             }
-            Some(FoundDump::New(dump)) => {
+            Ok(FoundDump::New(dump)) => {
                 let path = &dump.file.path;
                 finder.note_used(&place_of(marker, rivals, path), path);
                 dumps.push(Dump {
@@ -67,24 +74,29 @@ pub(super) fn find_dumps<'a, 'm>(
 
 /// What is missing for good, with a warning: not of processes whose code a perf map names.
 pub(super) fn absent(
-    missing: Vec<&Marker>,
+    missing: Vec<Lost<'_>>,
     perf_maps: &FxHashMap<ProcessId, OwnMap>,
     diag: &Diagnostics,
 ) -> Vec<JitAbsent> {
-    let is_named = |marker: &&Marker| perf_maps.contains_key(&marker.process);
+    let is_named = |lost: &Lost<'_>| perf_maps.contains_key(&lost.marker.process);
     let (named, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(is_named);
-    for marker in named {
+    for Lost { marker, empty } in named {
         let path = String::from_utf8_lossy(&marker.path);
+        let why = empty.map_or("not found", |_| "empty");
         diag.note(format!(
-            "{path}: not found; the perf map of process {} names its code",
+            "{path}: {why}; the perf map of process {} names its code",
             marker.pid
         ));
     }
     report_missing(&missing, diag);
-    let absent = missing.into_iter().map(|marker| JitAbsent {
-        path: marker.path.clone(),
-        pid: marker.pid,
-        problem: None,
+    let absent = missing.into_iter().map(|lost| JitAbsent {
+        path: lost.marker.path.clone(),
+        pid: lost.marker.pid,
+        process: lost.marker.process,
+        why: match lost.empty {
+            Some(_) => Absence::Empty,
+            None => Absence::Missing,
+        },
     });
     absent.collect()
 }
@@ -126,16 +138,18 @@ fn is_own(dump: &Dump<'_>, marker: &Marker, rivals: &[&Marker]) -> bool {
     nearest.is_none_or(|nearest| nearest.inode == marker.inode)
 }
 
-/// The best file for a marker: one whose records may be of that process, else any dump.
+/// The best file for a marker: one whose records may be of that process, else any dump. Without one, the file without a byte that
+/// is in its place.
 fn dump_of<'a>(
     marker: &Marker,
     rivals: &[&Marker],
     finder: &mut Finder<'a>,
     known: &[Dump<'a>],
     diag: &Diagnostics,
-) -> Option<FoundDump<'a>> {
+) -> Result<FoundDump<'a>, Option<PathBuf>> {
     const OTHERS: &str = "the dump of another process";
     let mut second_best: Option<Dump<'_>> = None;
+    let mut empty = None;
     let look = Look::new(diag, Kind::Dump, &marker.path);
     for door in look.doors(finder.places.dump_candidates(&marker.path, marker.pid)) {
         let path = door.path();
@@ -151,9 +165,14 @@ fn dump_of<'a>(
         if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
             if is_own(&known[at], marker, rivals) {
                 look.took(path);
-                return Some(FoundDump::Known(at));
+                return Ok(FoundDump::Known(at));
             }
             look.missed(path, OTHERS);
+            continue;
+        }
+        if file.bytes.is_empty() {
+            look.missed(path, Absence::Empty.word());
+            empty.get_or_insert_with(|| path.to_owned());
             continue;
         }
         let Some(dump) = finder.read(file) else {
@@ -167,14 +186,14 @@ fn dump_of<'a>(
         }
         if finder.places.was_asked_for(path) || dump.may_be_of(marker) {
             look.took(path);
-            return Some(FoundDump::New(Box::new(dump)));
+            return Ok(FoundDump::New(Box::new(dump)));
         }
         look.missed(path, "its code may be of another process");
         second_best = second_best.or(Some(dump));
     }
-    let dump = second_best?;
+    let dump = second_best.ok_or(empty)?;
     look.took(&dump.file.path);
-    Some(FoundDump::New(Box::new(dump)))
+    Ok(FoundDump::New(Box::new(dump)))
 }
 
 /// A dump that no marker led to, if a process of the recording wrote it.
@@ -200,8 +219,9 @@ fn other_dump<'a>(
         return None;
     }
     let dump = finder.read(file);
+    let may_write = |pid| lives.knows(pid) && !lives.is_kernels(pid);
     let problem = match &dump {
-        Some(dump) if dump.writers.iter().any(|&(_, pid)| lives.knows(pid)) => None,
+        Some(dump) if dump.writers.iter().any(|&(_, pid)| may_write(pid)) => None,
         Some(_) => Some("written by no process of this recording"),
         None => Some("not a jitdump"),
     };
@@ -215,9 +235,9 @@ fn other_dump<'a>(
     dump.filter(|_| problem.is_none())
 }
 
-fn report_missing(missing: &[&Marker], diag: &Diagnostics) {
-    for marker in missing.iter().take(MAX_NAMED) {
-        diag.warn(not_found(marker));
+fn report_missing(missing: &[Lost<'_>], diag: &Diagnostics) {
+    for lost in missing.iter().take(MAX_NAMED) {
+        diag.warn(lost.told());
     }
     if missing.len() > MAX_NAMED {
         diag.warn(format!(
@@ -227,17 +247,26 @@ fn report_missing(missing: &[&Marker], diag: &Diagnostics) {
     }
 }
 
-fn not_found(marker: &Marker) -> String {
-    let path = String::from_utf8_lossy(&marker.path);
-    let pid = marker.pid;
-    if marker.injected {
-        return format!(
-            "{path}: the dump of process {pid} was not found; only what perf inject made of it is used \
-             (--jitdump FILE_OR_DIR)"
-        );
+impl Lost<'_> {
+    /// What to say of it.
+    fn told(&self) -> String {
+        let path = String::from_utf8_lossy(&self.marker.path);
+        let pid = self.marker.pid;
+        if let Some(empty) = &self.empty {
+            return format!(
+                "{}: empty: process {pid} ended without writing its dump, and its JIT code has no names",
+                empty.display()
+            );
+        }
+        if self.marker.injected {
+            return format!(
+                "{path}: the dump of process {pid} was not found; only what perf inject made of it is used \
+                 (--jitdump FILE_OR_DIR)"
+            );
+        }
+        format!(
+            "{path}: dump of process {pid} not found there, beside the recording or in the current directory; \
+             its JIT code has no names (--jitdump FILE_OR_DIR)"
+        )
     }
-    format!(
-        "{path}: dump of process {pid} not found there, beside the recording or in the current directory; \
-         its JIT code has no names (--jitdump FILE_OR_DIR)"
-    )
 }
