@@ -111,11 +111,16 @@ fn allocations_are_what_the_program_counted() {
             &["report", "--weight", "live", "-g", "none", "-s", "sym"],
             data,
         );
+        // Each free but those of the program's own blocks is one of a block that nobody saw.
+        let unpaired =
+            frees(&lab, data) - (truth["blocks"] - truth["live_blocks"] - 1600.0 - 200.0);
+        let heap = format!(
+            "; heap: 6220 blocks, 200 nested left out, 200 without address, {unpaired} unpaired frees"
+        );
+        assert!(report.contains(&heap), "{heap}\n{report}");
         assert!(
-            report.contains(
-                "; heap: 6220 blocks, 200 nested left out, 200 without address, 200 unpaired frees"
-            ),
-            "{report}"
+            (200.0..203.0).contains(&unpaired),
+            "{unpaired} of blocks of aligned_alloc, and few of others"
         );
         assert!(
             report.contains(
@@ -141,6 +146,20 @@ fn allocations_are_what_the_program_counted() {
             "{lifetime}"
         );
     }
+}
+
+/// Calls of `free` in a recording, as perf lists them. Few more than the program's are met: a probe whose step is interrupted
+/// is seen twice.
+fn frees(lab: &Lab, data: &str) -> f64 {
+    let output = perf()
+        .args(["script", "-F", "event", "-i"])
+        .arg(lab.path(data))
+        .output();
+    let events = String::from_utf8(output.expect("perf has recorded").stdout).expect("text");
+    let frees = events
+        .lines()
+        .filter(|line| line.trim().ends_with(":free:"));
+    frees.count() as f64
 }
 
 /// The other views have the same weights, and `check` tells what they are made of.
