@@ -1,12 +1,15 @@
-//! Inlined functions and source lines by somebody else's readers of DWARF, `llvm-symbolizer` and GNU `addr2line`, at thousands of
-//! addresses of the sample that has debug information. Without these programs there is nothing to compare with.
+//! Inlined functions and source lines by somebody else's readers of DWARF, the crate `addr2line` and `llvm-symbolizer`, at thousands
+//! of addresses of the sample that has debug information.
 //!
 //! Compared are names as the files have them, since each program has a demangler of its own. Addresses without a symbol are left
 //! out: as in perf, they have no inlined functions.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use object::{Object as _, ObjectSection as _};
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{pjit, sample, skip};
@@ -48,14 +51,12 @@ fn inlined_functions_are_those_of_other_readers() {
             }),
             None => skip("llvm-symbolizer", program),
         }
-        match read_by(&["addr2line", "-i", "-f", "-a"], &file, addresses()) {
-            // It prefers the nearest symbol to the name in DWARF, and the sample has not all of them. Version 2.40 takes
-            // the line of one file for that of another in four places.
-            Some(theirs) => compare(program, &ours, &theirs, 10, |frames| {
-                frames.iter().map(|f| f.1.clone()).collect()
-            }),
-            None => skip("addr2line", program),
-        }
+        // Symbols are not its matter, so the outermost name is that of DWARF.
+        let theirs = read_by_crate(&file, addresses());
+        compare(program, &ours, &theirs, 0, |frames| {
+            let names = frames.iter().rev().skip(1).map(|f| f.0.clone());
+            names.chain(frames.iter().map(|f| f.1.clone())).collect()
+        });
     }
 }
 
@@ -144,6 +145,55 @@ fn frames_of_block(block: &str) -> Frames {
         }
     }
     frames
+}
+
+/// What the crate `addr2line` says.
+fn read_by_crate(file: &Path, addresses: impl Iterator<Item = u64>) -> Vec<Frames> {
+    let bytes = fs::read(file).expect("the sample has it");
+    let elf =
+        object::read::elf::ElfFile64::<object::Endianness>::parse(&*bytes).expect("a program");
+    let sections = gimli::DwarfSections::load(|id| {
+        let packed = elf.section_by_name(id.name()).map(|s| s.compressed_data());
+        let packed = packed.transpose().expect("sections are in the file");
+        Ok::<_, gimli::Error>(packed.map(unpacked).unwrap_or_default())
+    });
+    let sections = sections.expect("all are there or empty");
+    let dwarf = sections.borrow(|section| gimli::EndianSlice::new(section, gimli::LittleEndian));
+    let context = addr2line::Context::from_dwarf(dwarf).expect("units can be read");
+    let frames_at = |address| {
+        let mut found = context
+            .find_frames(address)
+            .skip_all_loads()
+            .expect("it can be read");
+        let mut frames = Frames::new();
+        while let Some(frame) = found.next().expect("entries can be read") {
+            let name = frame.function.as_ref().and_then(|f| f.raw_name().ok());
+            let place = frame
+                .location
+                .and_then(|l| Some((l.file?, l.line.unwrap_or(0))));
+            let place = place.map_or("??:0".to_owned(), |(file, line)| format!("{file}:{line}"));
+            frames.push((name.map_or("??".to_owned(), Into::into), place));
+        }
+        if frames.is_empty() {
+            frames.push(("??".to_owned(), "??:0".to_owned()));
+        }
+        frames
+    };
+    addresses.map(frames_at).collect()
+}
+
+/// The bytes of a section.
+fn unpacked(packed: object::CompressedData<'_>) -> Vec<u8> {
+    let mut data = Vec::new();
+    let done = match packed.format {
+        object::CompressionFormat::Zlib => {
+            flate2::read::ZlibDecoder::new(packed.data).read_to_end(&mut data)
+        }
+        object::CompressionFormat::None => packed.data.take(u64::MAX).read_to_end(&mut data),
+        other => panic!("{other:?}"),
+    };
+    done.expect("it can be unpacked");
+    data
 }
 
 /// What a program in the manner of `addr2line` says; `None` when there is no such program.
