@@ -53,6 +53,8 @@ pub(super) struct Sides {
     pub(super) base: Vec<Run>,
     /// New ones.
     pub(super) new: Vec<Run>,
+    /// The first recording of each side.
+    firsts: [Option<PathBuf>; 2],
     /// A recording that is on both sides.
     pub(super) shared: Option<PathBuf>,
 }
@@ -108,10 +110,11 @@ impl<'r> Reading<'r> {
             self.load.refused |= Needs::ORIGINALS;
             runs = self.all(&all, base.len())?;
         }
-        let new = runs.split_off(base.len());
+        let of_new = runs.split_off(base.len());
         Ok(Sides {
             base: runs,
-            new,
+            new: of_new,
+            firsts: [base.first().cloned(), new.first().cloned()],
             shared,
         })
     }
@@ -148,15 +151,19 @@ impl<'r> Reading<'r> {
             return;
         }
         let (of_new, of_base) = without_partner(&sides.base, &sides.new, by);
-        for (runs, wanted) in [(&mut sides.base, of_new), (&mut sides.new, of_base)] {
+        let Sides {
+            base, new, firsts, ..
+        } = sides;
+        let of_sides = [(base, of_new), (new, of_base)].into_iter().zip(firsts);
+        for ((runs, wanted), path) in of_sides {
             let missing = Missing::new(wanted);
-            let (Some(mut missing), Some(run)) = (missing, runs.first_mut()) else {
+            let (Some(mut missing), Some(run), Some(path)) = (missing, runs.first_mut(), path)
+            else {
                 continue;
             };
             let mut load = self.load.clone();
-            let path = PathBuf::from(&run.facts.path);
-            let can_be_read = can_be_read_again(&path);
-            load.source = load::Source::File(path);
+            let can_be_read = can_be_read_again(path);
+            load.source = load::Source::File(path.clone());
             if can_be_read && load::names(&load, &mut missing).is_ok() {
                 run.files.clone_from(missing.files());
                 run.known = Some(missing.known());
@@ -387,6 +394,7 @@ mod tests {
         let sides = |base, new| Sides {
             base: vec![run(base)],
             new: vec![run(new)],
+            firsts: [None, None],
             shared: None,
         };
         for (base, new, is_one) in [

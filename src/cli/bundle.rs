@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
 
 use crate::ask::{Bundle, Request};
@@ -243,6 +243,10 @@ impl Packed {
     /// The recording: a file, or those of the folder that `perf record --threads` makes that were read. What else lies there is
     /// no part of it.
     fn add_recording(&mut self, plan: &Plan, parcel: &mut Parcel) -> anyhow::Result<()> {
+        ensure!(
+            !plan.recording.is_empty(),
+            "the recording itself was not found among the files that were read"
+        );
         for (name, origin) in &plan.recording {
             let place = Path::new("perf.data");
             let place = name

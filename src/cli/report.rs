@@ -234,13 +234,8 @@ enum Percentage {
 #[command(next_help_heading = "Call graphs")]
 struct ChainArgs {
     /// Use at most N frames of a chain, without inlined ones [default: 127]
-    #[arg(
-        long = "max-stack",
-        value_name = "N",
-        default_value_t = 127,
-        hide_default_value = true
-    )]
-    max_stack: usize,
+    #[arg(long = "max-stack", value_name = "N")]
+    max_stack: Option<usize>,
 
     /// Frames that count as parents, for the key parent
     #[arg(short = 'p', long = "parent", value_name = "REGEX")]
@@ -474,6 +469,15 @@ impl Verb for ReportArgs {
         let reported = answered(request, diag)?;
         let report = reported.build()?;
         stdio::write(&report, &mut out)?;
+        let shortened = report
+            .shortened()
+            .filter(|_| self.chains.max_stack.is_none());
+        if let Some((share, longest)) = shortened {
+            let most = request.view.options.chains.max_stack;
+            diag.warn(format!(
+                "{share:.2}% of the samples have more than {most} frames, and their outer callers are left out: --max-stack {longest}"
+            ));
+        }
         let is_empty = report.is_empty();
         leave(report);
         out.finish()?;
@@ -637,7 +641,9 @@ impl ReportArgs {
         if let Some(quantum) = rows.time_quantum {
             view.rows.time_quantum = quantum;
         }
-        view.chains.max_stack = chains.max_stack;
+        if let Some(most) = chains.max_stack {
+            view.chains.max_stack = most;
+        }
         view.chains.parent.clone_from(&chains.parent);
         view.filters.exclude_other = chains.exclude_other;
         view.chains

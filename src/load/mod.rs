@@ -23,7 +23,6 @@ mod together;
 mod whereabouts;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use lacking::{Lacking, LackingBuild};
@@ -225,8 +224,7 @@ pub fn bundle(
 
 /// The files of a recording that were read, by their names in its folder if it is one.
 fn recording_of(source: &Source, ledger: &Ledger) -> Vec<(Option<OsString>, Origin)> {
-    let name = source.name();
-    let path = Path::new(&name);
+    let path = source.path();
     let whole = ledger.opened_at(path).map(|file| (None, file));
     let parts = ledger.opened_in(path).into_iter().filter_map(|file| {
         let name = file.path().file_name()?.to_owned();
@@ -270,12 +268,12 @@ pub fn counts(
     let is_certain = features.has_counts() || is_stream;
     let found = totals::counted(&recording, apart, if is_certain { diag } else { &quiet });
     let found = found.map_err(|problem| OpenError::Unfit {
-        path: PathBuf::from(source.name()),
+        path: source.path().to_owned(),
         problem,
     })?;
     match found {
         None if is_stream => Err(OpenError::Damaged {
-            path: PathBuf::from(source.name()),
+            path: source.path().to_owned(),
             problem: "a stream without counts; save it to a file first".to_owned(),
         }),
         found => Ok(found),

@@ -1,6 +1,5 @@
 //! The stages, one after the other: reading, weights, stacks, symbols, the table.
 
-use std::path::PathBuf;
 use std::thread::Scope;
 
 use super::LoadError;
@@ -214,7 +213,7 @@ fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), Op
     let is_asked = !options.filter.cpus.is_empty();
     match recording.events.iter().find(without) {
         Some(event) if is_asked => Err(OpenError::NoCpus {
-            path: PathBuf::from(options.source.name()),
+            path: options.source.path().to_owned(),
             event: event.name.clone(),
         }),
         _ => Ok(()),
@@ -599,6 +598,7 @@ impl<'a> Reading<'_, 'a> {
             samples,
             judged: judged(&profile, options.event.as_deref()),
             collected: &collected,
+            is_narrowed: options.filter.is_narrow() || options.spans.is_some(),
             status: profile.recording.status,
             trim: weigh::infer(recording).and_then(|(spec, _)| spec.trim()),
             met: &met,

@@ -23,14 +23,26 @@ pub enum Source {
 }
 
 impl Source {
-    /// As messages name it.
+    /// As it was named. Paths are any bytes.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Stdin => Path::new("-"),
+            Self::Default => Path::new(DEFAULT_FILE),
+        }
+    }
+
+    /// The same as text, which no other path has: bytes that are no text are written as `\xff`.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::File(path) => path.display().to_string(),
-            Self::Stdin => "-".to_owned(),
-            Self::Default => DEFAULT_FILE.to_owned(),
+        let chunks = self.path().as_os_str().as_encoded_bytes().utf8_chunks();
+        let mut name = String::new();
+        for chunk in chunks {
+            name.push_str(chunk.valid());
+            name.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
         }
+        name
     }
 
     /// The folder in which companions of the recording are looked for.
@@ -78,5 +90,22 @@ impl Source {
             }
             Self::Default => Recording::open(default, store, diag),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn names_tell_paths_apart() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let name = |path: &[u8]| Source::File(PathBuf::from(OsStr::from_bytes(path))).name();
+        assert_eq!(name("größe/perf.data".as_bytes()), "größe/perf.data");
+        assert_eq!(name(b"a\xff/perf.data"), "a\\xff/perf.data");
+        assert_eq!(name(b"a\xfe"), "a\\xfe");
+        assert_eq!(Source::Default.name(), "perf.data");
     }
 }

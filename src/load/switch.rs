@@ -1,7 +1,6 @@
 //! `--switch-on` and `--switch-off`: the events that they name.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use super::LoadError;
 use super::options::{LoadOptions, SwitchNames};
@@ -33,7 +32,7 @@ pub(super) fn switched<'o>(
         let place = events.position(|event| event.name == *name);
         let number = place.map(EventId::from_usize);
         let problem = || OpenError::NoEvent {
-            path: PathBuf::from(options.source.name()),
+            path: options.source.path().to_owned(),
             option,
             event: name.clone(),
         };

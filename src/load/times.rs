@@ -1,7 +1,6 @@
 //! Ranges of time that are told as shares of a recording, or since its first sample.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use super::options::LoadOptions;
 use super::source::Source;
@@ -34,7 +33,7 @@ pub(super) fn in_time(options: &LoadOptions) -> Result<Cow<'_, LoadOptions>, Ope
 fn sample_times(source: &Source) -> Result<(u64, u64), OpenError> {
     let store = Store::new();
     let unfit = |problem: &str| OpenError::Unfit {
-        path: PathBuf::from(source.name()),
+        path: source.path().to_owned(),
         problem: problem.to_owned(),
     };
     if source.is_stream() {
@@ -74,7 +73,7 @@ pub(super) fn nothing_in_time(
     let (first, last) = seen?;
     if last == 0 {
         return Some(OpenError::Unfit {
-            path: PathBuf::from(options.source.name()),
+            path: options.source.path().to_owned(),
             problem: "no sample has a time".to_owned(),
         });
     }
@@ -86,7 +85,7 @@ pub(super) fn nothing_in_time(
         seconds(last)
     );
     Some(OpenError::Unfit {
-        path: PathBuf::from(options.source.name()),
+        path: options.source.path().to_owned(),
         problem,
     })
 }

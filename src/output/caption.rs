@@ -92,12 +92,12 @@ impl Caption {
     /// Says why two runs may not be comparable.
     pub fn tell_differences(&mut self, after: &Profile, before: &Profile) {
         let keys = [
-            ("kernel", "# os release :"),
-            ("processor", "# cpudesc :"),
-            ("architecture", "# arch :"),
+            ("kernel", "os release"),
+            ("processor", "cpudesc"),
+            ("architecture", "arch"),
         ];
         for (what, key) in keys {
-            let (now, then) = (header(after, key), header(before, key));
+            let (now, then) = (after.recording.told(key), before.recording.told(key));
             if let (Some(now), Some(then)) = (now, then)
                 && now != then
             {
@@ -176,16 +176,8 @@ fn filtered(event: &EventSummary) -> String {
 /// The recorded command line, or the recording's name where it is not known.
 #[must_use]
 pub fn recorded(profile: &Profile) -> String {
-    let text = header(profile, "# cmdline :").unwrap_or(&profile.recording.path);
-    shown(text).into_owned()
-}
-
-/// The text of a line of the recording's header, such as `# arch :`.
-#[must_use]
-pub fn header<'p>(profile: &'p Profile, key: &str) -> Option<&'p str> {
-    let lines = profile.recording.header.iter();
-    let mut found = lines.filter_map(|line| line.strip_prefix(key));
-    found.next().map(str::trim)
+    let command = profile.recording.command();
+    shown(command.as_ref().unwrap_or(&profile.recording.path)).into_owned()
 }
 
 /// A weight in the event's unit: `9.14 s of cpu-clock`, `12.3 G cycles`.

@@ -864,6 +864,25 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
+    /// What a line of the header says, such as `arch` or `os release`.
+    #[must_use]
+    pub fn told(&self, field: &str) -> Option<&str> {
+        let mut values = self.header.iter().filter_map(|line| {
+            let (name, value) = line.strip_prefix("# ")?.split_once(" : ")?;
+            (name.trim() == field).then(|| value.trim())
+        });
+        values.next()
+    }
+
+    /// The recorded command. Where `pjit record` does not tell, it is that of perf itself.
+    #[must_use]
+    pub fn command(&self) -> Option<String> {
+        if self.asked.is_empty() {
+            return self.told("cmdline").map(str::to_owned);
+        }
+        Some(self.asked.join(" "))
+    }
+
     /// The socket of a CPU, -1 if it is not known.
     #[must_use]
     pub fn socket(&self, cpu: i32) -> i32 {

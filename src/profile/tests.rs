@@ -181,3 +181,12 @@ fn lines_have_columns_and_threads_have_lives() {
     }
     assert!(profile.threads.iter().any(|thread| thread.end.is_some()));
 }
+
+#[test]
+fn the_recorded_command_is_not_perfs_own() {
+    let mut recording = profile_of("native", Needs::empty()).recording;
+    let told = recording.command().expect("perf wrote its own");
+    assert!(told.contains("perf record"), "{told}");
+    recording.asked = vec!["node".to_owned(), "work.js".to_owned()];
+    assert_eq!(recording.command().as_deref(), Some("node work.js"));
+}

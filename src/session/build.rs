@@ -85,6 +85,13 @@ impl Switch {
 }
 
 impl Filter {
+    /// Whether samples may be left out.
+    #[must_use]
+    pub fn is_narrow(&self) -> bool {
+        let is_switched = self.switch.on.is_some() || self.switch.off.is_some();
+        !self.times.is_empty() || !self.cpus.is_empty() || is_switched
+    }
+
     /// Whether nothing is left out.
     #[must_use]
     pub fn keeps_all(&self) -> bool {

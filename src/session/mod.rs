@@ -23,7 +23,7 @@ mod build;
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, Timestamp};
-use crate::dso::{DsoId, DsoTable};
+use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{CommId, IndexVec, ThreadId};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::run_state::RunState;
@@ -233,6 +233,13 @@ pub struct Located {
 }
 
 impl<'a> Session<'a> {
+    /// Whether the recording tells where the kernel itself lay: not where its addresses were hidden from perf.
+    #[must_use]
+    pub fn knows_kernel(&self) -> bool {
+        let mut objects = self.kernel.iter().map(|mapping| self.dsos.get(mapping.dso));
+        objects.any(|object| object.kind == DsoKind::Kernel)
+    }
+
     /// How many programs the process of a sample had run before.
     #[must_use]
     pub fn program_of(&self, sample: &SampleRef) -> u32 {

@@ -434,3 +434,15 @@ fn debug_files_come_along() {
         assert!(sizes[0] <= sizes[1] + some, "{name}: {sizes:?}");
     }
 }
+
+/// Paths are any bytes, and a bundle without its recording is none.
+#[test]
+fn recordings_of_any_name_are_packed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join(OsStr::from_bytes(b"p\xff.data"));
+    fs::copy(sample("minijit", "perf.data"), &data).expect("it can be copied");
+    let packed = folder.path().join("packed");
+    bundle(&data, &[], &packed);
+    let (before, after) = (fs::read(&data), fs::read(packed.join("perf.data")));
+    assert!(before.is_ok() && before.ok() == after.ok());
+}

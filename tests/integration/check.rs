@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use crate::live::{Lab, total, truth};
 use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Recording, Sample, Stacks, User};
 use crate::support::{SAMPLES, copy_folder, pjit, run, sample};
 
@@ -878,4 +879,115 @@ fn usage_and_errors_have_their_own_status() {
     let plain = check(&["--color", "never", recording]).stdout;
     assert!(colored.contains(&0x1b) && !plain.contains(&0x1b));
     assert_eq!(check(&[recording]).stdout, plain);
+}
+
+/// Threads that run shorter than the time between two samples, against the CPU time that the program prints.
+#[test]
+fn what_short_threads_ran_is_missed() {
+    let Some(lab) = Lab::with("brief", "brief", &["-pthread"]) else {
+        return;
+    };
+    let options = ["-e", "cpu-clock", "-F", "997", "-g"];
+    let Some(printed) = lab.record("short.data", &options, &["./brief", "2000", "100000"]) else {
+        return;
+    };
+    let ran = truth(&printed)["cpu"];
+    // Without any sample there is none to weigh.
+    let (status, folded, _) = lab.pjit(&["fold"], "short.data");
+    let seen = if status == 0 {
+        total(&folded) as f64 / 1e9
+    } else {
+        0.0
+    };
+    assert!(seen < 0.7 * ran, "{seen} of {ran} s");
+    let (_, text, _) = lab.pjit(&["check"], "short.data");
+    let line = text.lines().find(|line| line.contains(" samples.brief "));
+    let line = line.unwrap_or_else(|| panic!("{seen} of {ran} s in\n{text}"));
+    // On a busy machine some live longer than others.
+    let threads = line.split(' ').skip_while(|word| *word != "of").nth(1);
+    let threads: Option<u32> = threads.and_then(|count| count.parse().ok());
+    assert!(
+        threads.is_some_and(|count| (1000..=2000).contains(&count)),
+        "{line}"
+    );
+    let words: Vec<&str> = line
+        .split(" up to ")
+        .nth(1)
+        .expect("the most")
+        .split(' ')
+        .collect();
+    let seconds = |number: &str, unit: &str| {
+        let number: f64 = number.parse().expect("a number");
+        if unit == "ms" { number / 1e3 } else { number }
+    };
+    let (missing, all) = (seconds(words[0], words[1]), seconds(words[3], words[4]));
+    assert!(
+        missing > 0.8 * (ran - seen) && all > 0.8 * ran,
+        "{seen} of {ran}: {line}"
+    );
+    // Few that run long lose nothing worth a word.
+    if lab
+        .record("long.data", &options, &["./brief", "4", "50000000"])
+        .is_some()
+    {
+        let (_, text, _) = lab.pjit(&["check"], "long.data");
+        assert!(!text.contains("samples.brief"), "{text}");
+    }
+}
+
+/// Code that the kernel makes of filters lies behind its own, and nothing tells of it; its addresses are not hidden.
+#[test]
+fn kernel_code_without_a_record_is_not_hidden() {
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+    const FILTER: u64 = 0xffff_ffff_c002_5000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let symbols = format!("{KERNEL:x} T _text\n{:x} T do_work\n", KERNEL + 0x1000);
+    fs::write(folder.path().join("kallsyms"), symbols).expect("it can be written");
+    let check = |has_map: bool| {
+        let mut recording = Recording::new(Stacks::Callchain);
+        if has_map {
+            recording.kernel_map(KERNEL, 0x10_0000, b"[kernel.kallsyms]_text");
+        }
+        recording.comm(10, 10, b"app");
+        for (time, ip) in (1000..).zip([KERNEL + 0x1010, FILTER + 0x10].repeat(50)) {
+            let sample = Sample {
+                ip,
+                pid: 10,
+                tid: 10,
+                time,
+                period: 1,
+                chain: &[CONTEXT_KERNEL, ip],
+                user: None,
+            };
+            recording.sample_in(1, &sample);
+        }
+        let path = folder.path().join("perf.data");
+        fs::write(&path, recording.file()).expect("it can be written");
+        let kallsyms = folder.path().join("kallsyms");
+        let output = pjit()
+            .arg("check")
+            .arg("--kallsyms")
+            .arg(kallsyms)
+            .arg(path)
+            .output();
+        Table::of(&output.expect("the binary can be run"))
+    };
+    let told = check(true);
+    let line = told.line("symbols.kernel-untold");
+    assert!(
+        line.contains(" 50.00% in code that the kernel made"),
+        "{}",
+        told.text
+    );
+    assert!(
+        told.fixes("symbols.kernel-untold").is_empty(),
+        "{}",
+        told.text
+    );
+    let hidden = check(false);
+    assert!(
+        hidden.level("symbols.kernel-untold").is_none(),
+        "{}",
+        hidden.text
+    );
 }

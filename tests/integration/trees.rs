@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::support::{SAMPLES, sample, stdout_of};
+use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
+use crate::support::{SAMPLES, pjit, sample, stdout_of};
 
 /// Names from the root to the leaf.
 type Way = Vec<String>;
@@ -147,4 +148,44 @@ fn no_function_has_less_below_it_than_perf_says() {
         }
     }
     assert!(compared > 80, "{compared} rows were compared");
+}
+
+/// What the limit leaves out is said, where nobody chose it.
+#[test]
+fn long_chains_are_cut_with_a_word() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(7, 7, b"app");
+    recording.map(7, 0x10_0000, 0x10_0000, 0, b"/bin/app");
+    for (time, frames) in [(1000, 3), (2000, 127), (3000, 128), (4000, 200)] {
+        let mut chain = vec![CONTEXT_USER];
+        chain.extend((0..frames).map(|frame| 0x10_0010 + 0x100 * frame));
+        recording.sample(&Sample {
+            ip: 0x10_0010,
+            pid: 7,
+            tid: 7,
+            time,
+            period: 100,
+            chain: &chain,
+            user: None,
+        });
+    }
+    fs::write(&data, recording.file()).expect("it can be written");
+    let said = |options: &[&str]| {
+        let output = pjit()
+            .arg("report")
+            .args(options)
+            .arg("-i")
+            .arg(&data)
+            .output();
+        let output = output.expect("the binary can be run");
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let warning = "50.00% of the samples have more than 127 frames, and their outer callers are left out: --max-stack 200";
+    assert!(said(&[]).contains(warning), "{}", said(&[]));
+    assert!(!said(&["--max-stack", "127"]).contains("frames"));
+    assert!(!said(&["--max-stack", "200"]).contains("frames"));
+    assert!(!said(&["--no-children", "-g", "none"]).contains("frames"));
 }

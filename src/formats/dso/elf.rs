@@ -10,9 +10,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::Endianness;
-use object::elf::{FileHeader32, FileHeader64};
-use object::pod::{bytes_of, bytes_of_slice};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader as _};
+use object::elf::{
+    CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, ET_CORE, ET_EXEC, ET_REL, FileHeader32,
+    FileHeader64, FileType, NT_GNU_BUILD_ID, SHF_COMPRESSED, SHT_NOBITS, SHT_NOTE, SectionFlags,
+    SectionType,
+};
+use object::pod::{bytes_of, bytes_of_slice, from_bytes};
+use object::read::elf::{
+    CompressionHeader, FileHeader, NoteIterator, ProgramHeader, SectionHeader as _,
+};
 
 use super::BuildId;
 use crate::address::{FileOffset, Svma};
@@ -59,16 +65,14 @@ pub struct Section<'a> {
     pub data: &'a [u8],
     /// `sh_offset`
     pub file_offset: FileOffset,
-    /// `sh_flags`
-    pub flags: u64,
 }
 
 /// A section header, normalised to 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SectionHeader<'a> {
     pub(crate) name: &'a [u8],
-    pub(crate) kind: u32,
-    pub(crate) flags: u64,
+    pub(crate) kind: SectionType,
+    pub(crate) flags: SectionFlags,
     pub(crate) addr: u64,
     pub(crate) offset: u64,
     pub(crate) size: u64,
@@ -77,78 +81,14 @@ pub(crate) struct SectionHeader<'a> {
     pub(crate) entsize: u64,
 }
 
-pub(crate) const SHT_SYMTAB: u32 = 2;
-pub(crate) const SHT_RELA: u32 = 4;
-pub(crate) const SHT_NOTE: u32 = 7;
-pub(crate) const SHT_NOBITS: u32 = 8;
-pub(crate) const SHT_REL: u32 = 9;
-pub(crate) const SHT_DYNSYM: u32 = 11;
-pub(crate) const SHF_ALLOC: u64 = 2;
-const SHF_COMPRESSED: u64 = 0x800;
-const ET_REL: u16 = 1;
-const ET_EXEC: u16 = 2;
-const ET_CORE: u16 = 4;
 /// Linkers make a dozen program headers, BOLT a few more; a larger number is damage.
 const MAX_SEGMENTS: usize = 1024;
 
-/// Integers of either byte order and class at checked positions.
+/// Class and byte order of a file: how its tables lie in its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bytes<'a> {
-    pub(crate) data: &'a [u8],
-    pub(crate) big_endian: bool,
+pub(crate) struct Layout {
     pub(crate) is_64: bool,
-}
-
-impl<'a> Bytes<'a> {
-    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.data.get(at..at.checked_add(N)?)?.try_into().ok()
-    }
-
-    pub(crate) fn u16(&self, at: usize) -> Option<u16> {
-        let raw = self.array(at)?;
-        Some(if self.big_endian {
-            u16::from_be_bytes(raw)
-        } else {
-            u16::from_le_bytes(raw)
-        })
-    }
-
-    pub(crate) fn u32(&self, at: usize) -> Option<u32> {
-        let raw = self.array(at)?;
-        Some(if self.big_endian {
-            u32::from_be_bytes(raw)
-        } else {
-            u32::from_le_bytes(raw)
-        })
-    }
-
-    pub(crate) fn u64(&self, at: usize) -> Option<u64> {
-        let raw = self.array(at)?;
-        Some(if self.big_endian {
-            u64::from_be_bytes(raw)
-        } else {
-            u64::from_le_bytes(raw)
-        })
-    }
-
-    /// An address-sized field: `at32` in a 32-bit file, `at64` in a 64-bit one.
-    pub(crate) fn word(&self, at32: usize, at64: usize) -> Option<u64> {
-        if self.is_64 {
-            self.u64(at64)
-        } else {
-            self.u32(at32).map(u64::from)
-        }
-    }
-
-    /// The same view on a part of the data.
-    pub(crate) fn part(&self, offset: u64, len: u64) -> Option<Self> {
-        let data = slice(self.data, offset, len)?;
-        Some(Self { data, ..*self })
-    }
-
-    pub(crate) fn with(&self, data: &'a [u8]) -> Self {
-        Self { data, ..*self }
-    }
+    pub(crate) endian: Endianness,
 }
 
 fn slice(data: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
@@ -168,10 +108,11 @@ pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
 
 /// One ELF file, zero-copy over the bytes of a [`Store`]. Shareable by threads.
 pub struct ElfFile<'a> {
-    bytes: Bytes<'a>,
+    data: &'a [u8],
+    layout: Layout,
     store: &'a Store,
     arch: Option<Arch>,
-    file_type: u16,
+    file_type: FileType,
     entry: Svma,
     build_id: Option<BuildId>,
     segments: Vec<Segment>,
@@ -208,12 +149,8 @@ impl<'a> ElfFile<'a> {
         let (1 | 2, 1 | 2) = (ident[4], ident[5]) else {
             return Err(ElfError::UnknownClass);
         };
-        let bytes = Bytes {
-            data,
-            is_64: ident[4] == 2,
-            big_endian: ident[5] == 2,
-        };
-        let headers = if bytes.is_64 {
+        let is_64 = ident[4] == 2;
+        let headers = if is_64 {
             Headers::read::<FileHeader64<Endianness>>(data)
         } else {
             Headers::read::<FileHeader32<Endianness>>(data)
@@ -222,12 +159,19 @@ impl<'a> ElfFile<'a> {
         headers.tables.iter().for_each(|table| store.read(table));
         let (sections, segments) = (headers.sections, headers.segments);
         let decompressed = sections.iter().map(|_| OnceLock::new()).collect();
-        let build_id = find_build_id(&bytes, &sections, &headers.notes);
-        for (offset, size) in all_notes(&sections, &headers.notes) {
-            store.read(slice(data, offset, size).unwrap_or_default());
-        }
+        let layout = Layout {
+            is_64,
+            endian: headers.endian,
+        };
+        let in_sections = sections.iter().filter(|s| s.kind == SHT_NOTE);
+        let notes = in_sections.map(|s| (s.offset, s.size)).chain(headers.notes);
+        let notes: Vec<_> = notes.filter_map(|(at, len)| slice(data, at, len)).collect();
+        notes.iter().for_each(|notes| store.read(notes));
+        let id_in = |notes: &&[u8]| build_id_in_notes(notes, layout.endian);
+        let build_id = notes.iter().find_map(id_in);
         Ok(Self {
-            bytes,
+            data,
+            layout,
             store,
             arch: Arch::from_elf(headers.machine),
             file_type: headers.file_type,
@@ -250,13 +194,13 @@ impl<'a> ElfFile<'a> {
     /// Whether this is a 64-bit file.
     #[must_use]
     pub fn is_64(&self) -> bool {
-        self.bytes.is_64
+        self.layout.is_64
     }
 
     /// Whether the file is big-endian.
     #[must_use]
     pub fn is_big_endian(&self) -> bool {
-        self.bytes.big_endian
+        self.layout.endian == Endianness::Big
     }
 
     /// Whether the file is `ET_REL`: an object file, or wasmtime's `.cwasm`.
@@ -326,7 +270,7 @@ impl<'a> ElfFile<'a> {
     /// The whole file.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.bytes.data
+        self.data
     }
 
     /// The lowest stated address of a segment: what `RelAddr`s count from.
@@ -378,8 +322,8 @@ impl<'a> ElfFile<'a> {
     pub(crate) fn debug_section_unread(&self, name: &str) -> Option<&'a [u8]> {
         let plain = self.sections.iter().find(|s| s.name == name.as_bytes());
         match plain {
-            Some(header) if header.flags & SHF_COMPRESSED == 0 && header.kind != SHT_NOBITS => {
-                let data = slice(self.bytes.data, header.offset, header.size);
+            Some(header) if !header.flags.contains(SHF_COMPRESSED) && header.kind != SHT_NOBITS => {
+                let data = slice(self.data, header.offset, header.size);
                 data.filter(|data| !data.is_empty())
                     .or_else(|| self.debug_section(name))
             }
@@ -458,7 +402,7 @@ impl<'a> ElfFile<'a> {
         if self.is_placed {
             return None;
         }
-        let bytes = slice(self.bytes.data, at.0, len as u64)?;
+        let bytes = slice(self.data, at.0, len as u64)?;
         self.store.read(bytes);
         Some(bytes)
     }
@@ -467,7 +411,7 @@ impl<'a> ElfFile<'a> {
     #[must_use]
     pub fn bytes_from(&self, at: FileOffset, len: usize) -> &'a [u8] {
         let start = usize::try_from(at.0).ok().filter(|_| !self.is_placed);
-        let tail = start.and_then(|start| self.bytes.data.get(start..));
+        let tail = start.and_then(|start| self.data.get(start..));
         let tail = tail.unwrap_or_default();
         let bytes = &tail[..tail.len().min(len)];
         self.store.read(bytes);
@@ -481,7 +425,7 @@ impl<'a> ElfFile<'a> {
             .iter()
             .filter(|s| !s.executable && !self.is_placed);
         for segment in segments {
-            let data = slice(self.bytes.data, segment.file_offset.0, segment.file_size);
+            let data = slice(self.data, segment.file_offset.0, segment.file_size);
             self.store.read(data.unwrap_or_default());
         }
     }
@@ -491,9 +435,9 @@ impl<'a> ElfFile<'a> {
         &self.sections
     }
 
-    /// Reader with the file's class and byte order.
-    pub(crate) fn reader(&self) -> Bytes<'a> {
-        self.bytes
+    /// The file's class and byte order.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// The section with this index, decompressed.
@@ -505,21 +449,20 @@ impl<'a> ElfFile<'a> {
         } else if is_compressed(header) {
             self.decompressed_section(index, header)?
         } else {
-            slice(self.bytes.data, header.offset, header.size)?
+            slice(self.data, header.offset, header.size)?
         };
         let relative = self.is_relocatable() && self.segments.is_empty() && header.addr == 0;
         Some(Section {
             svma: Svma(if relative { header.offset } else { header.addr }),
             data,
             file_offset: FileOffset(header.offset),
-            flags: header.flags,
         })
     }
 
     /// Notes that the bytes of a section are looked at.
     fn note_section(&self, header: &SectionHeader<'_>) {
         if header.kind != SHT_NOBITS {
-            let raw = slice(self.bytes.data, header.offset, header.size);
+            let raw = slice(self.data, header.offset, header.size);
             self.store.read(raw.unwrap_or_default());
         }
     }
@@ -538,37 +481,51 @@ impl<'a> ElfFile<'a> {
     }
 
     fn unpack(&self, header: &SectionHeader<'_>) -> Option<Vec<u8>> {
-        let raw = slice(self.bytes.data, header.offset, header.size)?;
-        decompress(&self.bytes.with(raw), header, &self.unpacked_left)
+        let raw = slice(self.data, header.offset, header.size)?;
+        let (kind, size, packed) = if !header.flags.contains(SHF_COMPRESSED) {
+            // `.zdebug_*`: "ZLIB", then the size as eight big-endian bytes.
+            let (size, packed) = raw.strip_prefix(b"ZLIB")?.split_first_chunk()?;
+            (ELFCOMPRESS_ZLIB, u64::from_be_bytes(*size), packed)
+        } else if self.layout.is_64 {
+            compression::<FileHeader64<Endianness>>(raw, self.layout.endian)?
+        } else {
+            compression::<FileHeader32<Endianness>>(raw, self.layout.endian)?
+        };
+        let left = self
+            .unpacked_left
+            .load(Ordering::Relaxed)
+            .checked_sub(size)?;
+        self.unpacked_left.store(left, Ordering::Relaxed);
+        decompress(kind, packed, usize::try_from(size).ok()?)
     }
 }
 
 fn is_compressed(header: &SectionHeader<'_>) -> bool {
-    header.flags & SHF_COMPRESSED != 0 || header.name.starts_with(b".zdebug_")
+    header.flags.contains(SHF_COMPRESSED) || header.name.starts_with(b".zdebug_")
 }
 
 /// What the headers of a file say, of either class.
 struct Headers<'a> {
+    endian: Endianness,
     machine: u16,
-    file_type: u16,
+    file_type: FileType,
     entry: u64,
     sections: Vec<SectionHeader<'a>>,
     segments: Vec<Segment>,
     /// Offsets and sizes.
-    notes: Vec<Note>,
+    notes: Vec<(u64, u64)>,
     /// The bytes that all of this was read from.
     tables: Vec<&'a [u8]>,
 }
-
-type Note = (u64, u64);
 
 impl<'a> Headers<'a> {
     fn read<H: FileHeader<Endian = Endianness>>(data: &'a [u8]) -> Option<Self> {
         let header = H::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let mut headers = Self {
+            endian,
             machine: header.e_machine(endian).0,
-            file_type: header.e_type(endian).0,
+            file_type: header.e_type(endian),
             entry: header.e_entry(endian).into(),
             sections: Vec::new(),
             segments: Vec::new(),
@@ -596,8 +553,8 @@ impl<'a> Headers<'a> {
         self.tables.extend([bytes_of_slice(sections), names]);
         let normalised = sections.iter().map(|section| SectionHeader {
             name: string_at(names, section.sh_name(endian)),
-            kind: section.sh_type(endian).0,
-            flags: section.sh_flags(endian).0,
+            kind: section.sh_type(endian),
+            flags: section.sh_flags(endian),
             addr: section.sh_addr(endian).into(),
             offset: section.sh_offset(endian).into(),
             size: section.sh_size(endian).into(),
@@ -625,39 +582,16 @@ impl<'a> Headers<'a> {
     }
 }
 
-fn all_notes(sections: &[SectionHeader<'_>], segments: &[Note]) -> impl Iterator<Item = Note> {
-    let notes = sections.iter().filter(|s| s.kind == SHT_NOTE);
-    let in_sections = notes.map(|s| (s.offset, s.size));
-    in_sections.chain(segments.iter().copied())
-}
-
-fn find_build_id(
-    b: &Bytes<'_>,
-    sections: &[SectionHeader<'_>],
-    segments: &[Note],
-) -> Option<BuildId> {
-    all_notes(sections, segments)
-        .filter_map(|(offset, size)| b.part(offset, size))
-        .find_map(|notes| build_id_in_notes(&notes))
-}
-
-/// The first `NT_GNU_BUILD_ID` in a run of notes (`Elf_Nhdr`: namesz, descsz, type; name and
-/// descriptor padded to 4 bytes).
-pub(crate) fn build_id_in_notes(notes: &Bytes<'_>) -> Option<BuildId> {
-    const NT_GNU_BUILD_ID: u32 = 3;
-    let mut at = 0usize;
-    loop {
-        let name_len = notes.u32(at)? as usize;
-        let desc_len = notes.u32(at + 4)? as usize;
-        let kind = notes.u32(at + 8)?;
-        let name_at = at + 12;
-        let desc_at = name_at.checked_add(name_len.checked_next_multiple_of(4)?)?;
-        let desc = notes.data.get(desc_at..desc_at.checked_add(desc_len)?)?;
-        if kind == NT_GNU_BUILD_ID && notes.data.get(name_at..name_at + name_len)? == b"GNU\0" {
-            return BuildId::new(desc);
+/// The first GNU build ID in a run of notes.
+pub(crate) fn build_id_in_notes(notes: &[u8], endian: Endianness) -> Option<BuildId> {
+    // Notes are the same in both classes.
+    let mut notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, 4, notes).ok()?;
+    while let Some(note) = notes.next().ok()? {
+        if note.n_type(endian) == NT_GNU_BUILD_ID && note.name() == b"GNU" {
+            return BuildId::new(note.desc());
         }
-        at = desc_at.checked_add(desc_len.checked_next_multiple_of(4)?)?;
     }
+    None
 }
 
 /// Bytes that the sections of a file may become in sum (they may all lie on the same compressed bytes): deflate cannot exceed
@@ -666,48 +600,32 @@ const fn decompression_bound(file: usize) -> u64 {
     (file as u64).saturating_mul(64).saturating_add(4 << 20)
 }
 
-fn decompress(
-    section: &Bytes<'_>,
-    header: &SectionHeader<'_>,
-    budget: &AtomicU64,
-) -> Option<Vec<u8>> {
-    const ELFCOMPRESS_ZLIB: u32 = 1;
-    const ELFCOMPRESS_ZSTD: u32 = 2;
-    let (kind, size, data) = if header.flags & SHF_COMPRESSED != 0 {
-        let chdr = if section.is_64 { 24 } else { 12 };
-        (
-            section.u32(0)?,
-            section.word(4, 8)?,
-            section.data.get(chdr..)?,
-        )
-    } else {
-        // `.zdebug_*`: "ZLIB", then the size as eight big-endian bytes.
-        let size = section
-            .data
-            .get(4..12)?
-            .try_into()
-            .ok()
-            .map(u64::from_be_bytes)?;
-        (
-            ELFCOMPRESS_ZLIB,
-            size,
-            section.data.strip_prefix(b"ZLIB")?.get(8..)?,
-        )
-    };
-    let left = budget.load(Ordering::Relaxed).checked_sub(size)?;
-    budget.store(left, Ordering::Relaxed);
-    let mut out = Vec::with_capacity(usize::try_from(size).ok()?);
-    match kind {
+/// What is said in front of the packed bytes of a section, and these.
+fn compression<H: FileHeader>(
+    section: &[u8],
+    endian: H::Endian,
+) -> Option<(CompressionType, u64, &[u8])> {
+    let (header, packed) = from_bytes::<H::CompressionHeader>(section).ok()?;
+    Some((
+        header.ch_type(endian),
+        header.ch_size(endian).into(),
+        packed,
+    ))
+}
+
+/// `size` bytes out of packed ones.
+fn decompress(kind: CompressionType, packed: &[u8], size: usize) -> Option<Vec<u8>> {
+    let out = match kind {
         ELFCOMPRESS_ZLIB => {
             // In one go: a reader would copy its window for each piece.
+            let mut out = Vec::with_capacity(size);
             flate2::Decompress::new(true)
-                .decompress_vec(data, &mut out, flate2::FlushDecompress::Finish)
+                .decompress_vec(packed, &mut out, flate2::FlushDecompress::Finish)
                 .ok()?;
+            out
         }
-        ELFCOMPRESS_ZSTD => {
-            out = crate::zstd::decode_all(data, usize::try_from(size).ok()?)?;
-        }
+        ELFCOMPRESS_ZSTD => crate::zstd::decode_all(packed, size)?,
         _ => return None,
-    }
-    (out.len() as u64 == size).then_some(out)
+    };
+    (out.len() == size).then_some(out)
 }

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use lzma_rust2::XzReader;
+use object::Endianness;
+use object::elf::SHT_SYMTAB;
+use object::pod::from_bytes;
 
-use super::elf::{ElfFile, SHT_SYMTAB, string_at};
+use super::elf::{ElfFile, string_at};
 use super::evidence::{Against, Evidence, MOST_RIVALS, Span, judge};
 use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
@@ -713,11 +716,9 @@ fn unpack_xz(packed: &[u8], kept: usize) -> Option<Vec<u8>> {
 fn debug_link<'a>(elf: &ElfFile<'a>) -> Option<(&'a [u8], u32)> {
     let data = elf.section(".gnu_debuglink")?.data;
     let name = string_at(data, 0);
-    let crc = elf
-        .reader()
-        .with(data)
-        .u32((name.len() + 1).next_multiple_of(4))?;
-    (!name.is_empty()).then_some((name, crc))
+    let crc = data.get((name.len() + 1).next_multiple_of(4)..)?;
+    let (crc, _) = from_bytes::<object::U32<Endianness>>(crc).ok()?;
+    (!name.is_empty()).then(|| (name, crc.get(elf.layout().endian)))
 }
 
 /// The checksum of `.gnu_debuglink`: CRC-32 as in zlib.

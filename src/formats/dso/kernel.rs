@@ -8,10 +8,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::elf::{ElfFile, SHT_SYMTAB, build_id_in_notes};
+use object::Endianness;
+use object::elf::SHT_SYMTAB;
+
+use super::BuildId;
+use super::elf::{ElfFile, build_id_in_notes};
 use super::kallsyms::{Kallsyms, NO_LINES};
 use super::symtab::{RawTable, SymbolTable};
-use super::{BuildId, elf};
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::find::{self, KALLSYMS, Kind, Look, SearchPaths, VMLINUX};
@@ -397,12 +400,8 @@ fn noted<T>(
 fn is_running_kernel(identity: &KernelIdentity) -> bool {
     if let Some(recorded) = &identity.build_id {
         let notes = std::fs::read("/sys/kernel/notes").unwrap_or_default();
-        let reader = elf::Bytes {
-            data: &notes,
-            big_endian: cfg!(target_endian = "big"),
-            is_64: true,
-        };
-        return build_id_in_notes(&reader).is_some_and(|running| running.matches(recorded));
+        let running = build_id_in_notes(&notes, Endianness::default());
+        return running.is_some_and(|running| running.matches(recorded));
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     identity

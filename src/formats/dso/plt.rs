@@ -3,19 +3,24 @@
 //! In: the mapped file's `.plt`, `.plt.got`, `.plt.sec` and the relocations that fill their slots. Out:
 //! symbols `.plt` (the header) and `NAME@plt`, added to the file's table.
 
-use super::elf::{Bytes, ElfFile, SHT_REL, SHT_RELA, SectionHeader};
+use object::Endianness;
+use object::elf::{
+    R_X86_64_IRELATIVE, Rel32, Rel64, Rela32, Rela64, RelocationType, SHT_REL, SHT_RELA,
+};
+use object::pod::{Pod, slice_from_bytes};
+use object::read::elf::Rela;
+
+use super::elf::{ElfFile, SectionHeader};
 use super::symtab::{RawTable, SymbolTable};
 use crate::arch::Arch;
 
 /// No file has more PLT entries; a larger number is damage.
 const MAX_ENTRIES: u64 = 1 << 20;
 
-const R_X86_64_IRELATIVE: u64 = 37;
-
 struct Relocation {
     offset: u64,
     symbol: usize,
-    kind: u64,
+    kind: RelocationType,
     addend: u64,
 }
 
@@ -161,40 +166,34 @@ fn relocations(
     index: usize,
     header: &SectionHeader<'_>,
 ) -> Option<Vec<Relocation>> {
-    let with_addend = match header.kind {
-        SHT_RELA => true,
-        SHT_REL => false,
-        _ => return None,
-    };
-    let size = match (elf.is_64(), with_addend) {
-        (true, true) => 24,
-        (true, false) => 16,
-        (false, true) => 12,
-        (false, false) => 8,
-    };
     let data = elf.section_at(index)?.data;
-    if (data.len() / size) as u64 > MAX_ENTRIES {
-        return None;
+    let endian = elf.layout().endian;
+    match (header.kind, elf.layout().is_64) {
+        (SHT_RELA, true) => read::<Rela64<_>, Rela64<_>>(data, endian),
+        (SHT_RELA, false) => read::<Rela32<_>, Rela32<_>>(data, endian),
+        (SHT_REL, true) => read::<Rel64<_>, Rela64<_>>(data, endian),
+        (SHT_REL, false) => read::<Rel32<_>, Rela32<_>>(data, endian),
+        _ => None,
     }
-    data.chunks_exact(size)
-        .map(|raw| relocation(&elf.reader().with(raw), with_addend))
-        .collect()
 }
 
-fn relocation(raw: &Bytes<'_>, with_addend: bool) -> Option<Relocation> {
-    let info = raw.word(4, 8)?;
-    let (symbol, kind) = if raw.is_64 {
-        (info >> 32, info & 0xffff_ffff)
-    } else {
-        (info >> 8, info & 0xff)
-    };
-    let addend = if with_addend { raw.word(8, 16)? } else { 0 };
-    Some(Relocation {
-        offset: raw.word(0, 0)?,
-        symbol: usize::try_from(symbol).ok()?,
-        kind,
-        addend,
-    })
+/// Entries of a kind that can be made one with an addend. Nothing where there are too many.
+fn read<E: Pod + Clone, R: Rela<Endian = Endianness> + From<E>>(
+    data: &[u8],
+    endian: Endianness,
+) -> Option<Vec<Relocation>> {
+    let count = data.len() / size_of::<E>();
+    let (entries, _) = slice_from_bytes::<E>(data, count).ok()?;
+    let all = entries.iter().map(|entry| {
+        let entry = R::from(entry.clone());
+        Relocation {
+            offset: entry.r_offset(endian).into(),
+            symbol: entry.r_sym(endian, false) as usize,
+            kind: entry.r_type(endian, false),
+            addend: entry.r_addend(endian).into().cast_unsigned(),
+        }
+    });
+    (count as u64 <= MAX_ENTRIES).then(|| all.collect())
 }
 
 /// `.plt.got` has entries for functions whose address is taken too: `jmp *slot(%rip)`, the slot being filled by

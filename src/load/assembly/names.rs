@@ -125,11 +125,11 @@ fn stub_name(elf: &ElfFile<'_>, symbols: &SymbolTable<'_>, address: u64) -> Opti
 
 /// The name of the section of code or data that contains an address.
 pub(super) fn section_of<'e>(elf: &'e ElfFile<'_>, address: u64) -> Option<&'e [u8]> {
-    const SHF_ALLOC: u64 = 2;
     let contains = |start: u64, size: u64| address >= start && address - start < size;
     let headers = elf.section_headers().iter();
-    let mut found = headers
-        .filter(|header| header.flags & SHF_ALLOC != 0 && contains(header.addr, header.size));
+    let mut found = headers.filter(|header| {
+        header.flags.contains(object::elf::SHF_ALLOC) && contains(header.addr, header.size)
+    });
     found.next().map(|header| header.name)
 }
 

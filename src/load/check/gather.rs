@@ -20,6 +20,7 @@ use crate::session::jit::{Absence, JitMatch};
 use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::lacks_split_files;
 
+use super::brief::{self, Brief};
 use super::stages::Stages;
 use super::{
     BranchStacks, Clock, Culprit, Dump, EndShare, Evidence, FileProof, Judged, KernelSymbols, Loss,
@@ -62,6 +63,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         rooted: rooted(stages),
         skipped: skipped(stages),
         calls_kept: collected.most_branches,
+        brief: brief_threads(stages),
         unfollowed: unfollowed(recording, session, stages.samples),
         ends_in_go: ends_in_go(stages),
         unread: Unread {
@@ -118,6 +120,17 @@ fn unfollowed(recording: &Recording<'_>, session: &Session<'_>, samples: &Sample
         born.remove(&sample.thread);
     }
     born.len()
+}
+
+/// What threads may have run without a sample; nothing where not all samples were looked at.
+fn brief_threads(stages: &Stages<'_, '_>) -> Brief {
+    let first = || stages.rows().next().map(|row| row.key.event);
+    // Without any sample it is the first one that should have some.
+    let event = stages.judged.or_else(first).unwrap_or(EventId(0));
+    if stages.is_narrowed {
+        return Brief::default();
+    }
+    brief::gather(stages.recording, stages.session, stages.samples, event)
 }
 
 /// What shares are told of.
@@ -390,7 +403,13 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
             return is_doubtful(fit, &clock(stages.recording)).then_some(Reason::OtherRun);
         }
         // perf cannot tell where a kernel lies whose addresses it may not see.
-        (Target::Nowhere, CpuMode::Kernel) => return Some(Reason::RestrictedKernel),
+        (Target::Nowhere, CpuMode::Kernel) => {
+            return Some(if session.knows_kernel() {
+                Reason::UntoldKernel
+            } else {
+                Reason::RestrictedKernel
+            });
+        }
         (Target::Nowhere, CpuMode::User) => {
             let runtime = is_runtime_memory(session, thread, pc.at);
             return Some(if runtime {

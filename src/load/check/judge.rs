@@ -8,15 +8,21 @@ use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
 use crate::session::jit::{Absence, ClockFit};
 
+use crate::unit::Unit;
+
 use super::advice;
 use super::wasm;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Numbers, OfEvent, Reason,
-    Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
+    Brief, Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Numbers, OfEvent,
+    Reason, Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
 const WORTH_WARNING: f64 = 1.0;
+/// Per cent of the time that short threads may have run unseen which is said: half of it is what to expect.
+const MISSING_WORTH_WARNING: f64 = 5.0;
+/// With more of it, less than half is known to be counted.
+const MOST_MISSING: f64 = 50.0;
 /// Per cent of the samples from which on a file without inline information is worth a note.
 const WORTH_NOTING: f64 = 1.0;
 /// So many names stand in one line.
@@ -252,6 +258,7 @@ fn samples(
         let fix = "record without these: pjit record, or perf record without -i";
         out.push(finding(Level::Warn, "samples.not-followed", text).fixed_by([fix]));
     }
+    brief(&evidence.brief, out);
     few(evidence, about, limits, out);
     if let Some(event) = evidence.events.iter().find(|event| event.is_too_often) {
         let text = format!(
@@ -284,6 +291,27 @@ fn samples(
         ];
         out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
     }
+}
+
+/// Threads and processes that ended before their next sample.
+fn brief(brief: &Brief, out: &mut Vec<Finding>) {
+    let level = match brief.share() {
+        share if share > MOST_MISSING => Level::Fail,
+        share if share >= MISSING_WORTH_WARNING => Level::Warn,
+        _ => return,
+    };
+    let text = format!(
+        "{} of {} threads that lived shortly ended before their first sample; up to {} of {} that all ran is not in the recording",
+        brief.unsampled,
+        brief.threads,
+        Unit::Nanoseconds.human(brief.missing),
+        Unit::Nanoseconds.human(brief.missing.saturating_add(brief.sampled)),
+    );
+    let fixes = [
+        "pjit record -F 9999",
+        "pjit record -a, whose clocks belong to CPUs, then summary --comm",
+    ];
+    out.push(finding(level, "samples.brief", text).fixed_by(fixes));
 }
 
 /// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.
@@ -734,7 +762,10 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
 fn is_told_of_kernel(part: &Unresolved, evidence: &Evidence) -> bool {
     let is_of_kernel = matches!(
         part.reason,
-        Reason::RestrictedKernel | Reason::NoKernelSymbols | Reason::OtherKernel
+        Reason::RestrictedKernel
+            | Reason::UntoldKernel
+            | Reason::NoKernelSymbols
+            | Reason::OtherKernel
     );
     is_of_kernel && evidence.kernel.samples > 0 && evidence.kernel.state != Some(KernelState::Found)
 }
@@ -795,6 +826,10 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "in the kernel, whose addresses are hidden: ",
         )
         .fixed_by(for_restricted_kernel()),
+        Reason::UntoldKernel => row(
+            "symbols.kernel-untold",
+            "in code that the kernel made and tells of nowhere, such as the filters of sockets and seccomp: ",
+        ),
         Reason::NoKernelSymbols => row(
             "symbols.kernel-missing",
             "in the kernel, whose symbols were not found: ",

@@ -5,6 +5,7 @@
 //! [`crate::output::check`] prints them.
 
 mod advice;
+mod brief;
 mod gather;
 mod judge;
 mod stages;
@@ -12,6 +13,8 @@ mod stages;
 mod tests;
 mod wasm;
 mod weights;
+
+pub use brief::Brief;
 
 use crate::build_id::BuildId;
 use crate::collect::DumpSizes;
@@ -67,6 +70,8 @@ pub struct Evidence {
     pub ends_in_go: Vec<(StackEnd, u64)>,
     /// Threads and processes that began and were not recorded, since no event was to follow them.
     pub unfollowed: usize,
+    /// Threads that ended before their next sample.
+    pub brief: Brief,
     /// What was recorded beside the samples and is not read.
     pub unread: Unread,
     /// Cut stacks that were completed from others.
@@ -271,6 +276,8 @@ pub enum Reason {
     OtherRun,
     /// The kernel's addresses were or are hidden.
     RestrictedKernel,
+    /// Code in the kernel's memory that no record and no symbol tells of.
+    UntoldKernel,
     /// The kernel's symbols were not found.
     NoKernelSymbols,
     /// The kernel's symbols are those of another kernel: there are names, but wrong ones.

@@ -25,6 +25,8 @@ pub struct Stages<'s, 'a> {
     pub collected: &'s Collected,
     /// The event that is judged, of several.
     pub judged: Option<EventId>,
+    /// Whether times, CPUs or spans were chosen, so that samples are left out.
+    pub is_narrowed: bool,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
     /// What views leave out in front of its stacks, where all that was recorded are probes of allocators or switches.

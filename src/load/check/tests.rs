@@ -132,6 +132,19 @@ fn names_and_losses_are_held_against_their_limits() {
     };
     let found = level(&verdict(unfollowed), "samples.not-followed");
     assert_eq!(found, Some(Level::Warn));
+    let brief = |missing| Evidence {
+        brief: Brief {
+            threads: 100,
+            unsampled: 90,
+            missing,
+            sampled: 1_000_000_000,
+        },
+        ..good()
+    };
+    let of_brief = |missing| level(&verdict(brief(missing)), "samples.brief");
+    assert_eq!(of_brief(50_000_000), None);
+    assert_eq!(of_brief(60_000_000), Some(Level::Warn));
+    assert_eq!(of_brief(1_010_000_000), Some(Level::Fail));
     let lost = |lost| Evidence {
         loss: Loss {
             samples: 1000,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 
 use self::frames::Frames;
 use self::hash::hash;
-use super::caption::header;
 use super::pprof::{columns, processes, recording_of, unit_word};
 use super::stdio::quality_figures;
 use super::strings::{Strings, TextId};
@@ -446,10 +445,10 @@ impl<'p> Maker<'p> {
         let profile = self.profile;
         let recording = &profile.recording;
         let tag = |key| harmless(self.options.tags.get(key).unwrap_or_default());
-        let told = |key| harmless(header(profile, key).unwrap_or_default());
+        let told = |field| harmless(profile.recording.told(field).unwrap_or_default());
         let host = match self.options.tags.get("host") {
             Some(_) => tag("host"),
-            None => told("# hostname :"),
+            None => told("hostname"),
         };
         let (first, last) = recording.time_range.unwrap_or_default();
         let first = recording.begin.unwrap_or(first);
@@ -468,8 +467,11 @@ impl<'p> Maker<'p> {
                 ("host", Values::text(&host)),
                 ("service", Values::text(&tag("service"))),
                 ("version", Values::text(&tag("version"))),
-                ("arch", Values::text(&told("# arch :"))),
-                ("command", Values::text(&told("# cmdline :"))),
+                ("arch", Values::text(&told("arch"))),
+                (
+                    "command",
+                    Values::text(&harmless(&recording.command().unwrap_or_default())),
+                ),
                 (
                     "quality",
                     Values::text(&harmless(&quality_figures(profile, None))),

@@ -101,14 +101,8 @@ fn end_time(tracks: &[Track], scale: &Scale) -> f64 {
     ns as f64 / 1e6
 }
 
-fn header<'p>(profile: &'p Profile, key: &str) -> Option<&'p str> {
-    let lines = profile.recording.header.iter();
-    let mut found = lines.filter_map(|line| line.strip_prefix(key));
-    found.next().map(str::trim)
-}
-
 fn oscpu(profile: &Profile) -> String {
-    let parts = ["# os release :", "# arch :"].map(|key| header(profile, key));
+    let parts = ["os release", "arch"].map(|key| profile.recording.told(key));
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
     harmless(&format!("Linux {}", parts.join(" "))).into_owned()
 }

@@ -120,6 +120,7 @@ impl Facts {
     /// Of a profile, and what `check` found.
     #[must_use]
     pub fn of(profile: &Profile, tally: &Tally, verdict: Option<&Verdict>) -> Self {
+        let told = |field| profile.recording.told(field).map(str::to_owned);
         let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
         let mut threads = BTreeSet::new();
         for entry in of_event(profile, tally.event) {
@@ -187,10 +188,10 @@ impl Facts {
             status: profile.recording.status,
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
-            command: header(profile, "cmdline"),
-            arch: header(profile, "arch"),
-            cpu: header(profile, "cpudesc"),
-            kernel: header(profile, "os release"),
+            command: profile.recording.command(),
+            arch: told("arch"),
+            cpu: told("cpudesc"),
+            kernel: told("os release"),
         }
     }
 
@@ -268,22 +269,9 @@ fn stacks(ends: &ByEnd<u64>) -> Option<&'static str> {
     most.filter(|(sum, _)| *sum > 0).map(|(_, way)| way)
 }
 
-/// What the header says of something.
-fn header(profile: &Profile, field: &str) -> Option<String> {
-    let lines = profile.recording.header.iter();
-    let mut values = lines.filter_map(|line| {
-        let (name, value) = line.strip_prefix("# ")?.split_once(" : ")?;
-        (name.trim() == field).then(|| value.trim().to_owned())
-    });
-    values.next()
-}
-
 /// What an interpreter was started with: what `pjit record` was asked to run tells, else the recorder's own words.
 fn script_of(profile: &Profile) -> Option<String> {
-    match profile.recording.asked.join(" ") {
-        asked if asked.is_empty() => header(profile, "cmdline").as_deref().and_then(script),
-        asked => script(&asked),
-    }
+    script(&profile.recording.command()?)
 }
 
 /// The script or archive that the recorded command gives an interpreter: `webpack` of `node node_modules/.bin/webpack`.

@@ -348,7 +348,7 @@ pub fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
 }
 
 /// A function's name as its file has it, where it is shown by another one.
-fn spelled(symbol: &Symbol) -> Option<&str> {
+pub(super) fn spelled(symbol: &Symbol) -> Option<&str> {
     symbol
         .recorded
         .as_ref()

@@ -123,8 +123,11 @@ fn by_rules(facts: &Facts<'_>, object: &Object) -> Kind {
 
 /// A function of the main executable.
 fn of_program(facts: &Facts<'_>) -> Kind {
+    /// What Nim makes of the statements of the main module, and says to lie in its own library.
+    const NIM_MAIN: &str = "NimMainModule";
     let spelled = facts.spelled.unwrap_or(&facts.clean.name);
     match facts.origin {
+        _ if spelled == NIM_MAIN => return Kind::Own,
         Origin::Std => return Kind::Std,
         Origin::Dependency => return Kind::Dependency,
         // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`; C's library
@@ -222,6 +225,26 @@ mod tests {
         ] {
             assert_eq!(generated(producer, name), kind, "{name}");
         }
+    }
+
+    #[test]
+    fn statements_of_nims_main_module_are_own() {
+        let kind = |name: &str| {
+            let facts = Facts {
+                object: None,
+                name: Some(name),
+                spelled: None,
+                clean: &CleanName::of(name, None),
+                producer: None,
+                is_kernel: false,
+                is_main: true,
+                origin: Origin::Std,
+                is_haskell: false,
+            };
+            of_program(&facts)
+        };
+        assert_eq!(kind("NimMainModule"), Kind::Own);
+        assert_eq!(kind("mgetOrPut__shop_60"), Kind::Std);
     }
 
     #[test]

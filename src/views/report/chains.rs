@@ -41,6 +41,8 @@ pub(crate) struct Chains {
     leaves: IndexVec<StackId, Option<FrameId>>,
     /// The frame that matches `--parent`, by stack; empty unless asked for.
     parents: IndexVec<StackId, Option<FrameId>>,
+    /// Stacks that `--max-stack` shortened.
+    pub(crate) shortened: Vec<StackId>,
 }
 
 impl Chains {
@@ -114,6 +116,9 @@ impl ChainMaker<'_> {
     fn add(&self, id: StackId, chains: &mut Chains) {
         let all = self.profile.stacks.get(id);
         let (kernel, user) = self.limited(all, self.profile.stacks.end(id));
+        if kernel.len() + user.len() < all.len() {
+            chains.shortened.push(id);
+        }
         let start = chains.frames.next_idx();
         chains.frames.raw.extend_from_slice(kernel);
         chains.frames.raw.extend_from_slice(user);
@@ -164,7 +169,9 @@ impl ChainMaker<'_> {
     /// first the innermost frames go; an unwound part always keeps its innermost frames.
     fn limited<'s>(&self, all: &'s [FrameId], end: StackEnd) -> (&'s [FrameId], &'s [FrameId]) {
         let max = self.options.chains.max_stack;
-        if all.len() <= max {
+        // A mark for missing callers is no frame.
+        let has_mark = all.last().is_some_and(|frame| self.profile.is_mark(*frame));
+        if all.len() - usize::from(has_mark) <= max {
             return (all, &[]);
         }
         if end.is_recorded() {

@@ -29,7 +29,7 @@ mod tree;
 mod tree_tests;
 mod trie;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, FileOffset};
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
@@ -51,7 +51,7 @@ pub(crate) use self::texts::known_srcline;
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
 use crate::needs::Needs;
-use crate::profile::CpuMode;
+use crate::profile::{CpuMode, StackId};
 use crate::profile::{
     Entry, EntryId, EventId, EventSummary, Facet, Frame, FrameId, ObjectId, Of, Profile, SymbolId,
 };
@@ -418,6 +418,20 @@ type Joined = (
 );
 
 impl<'p> Report<'p> {
+    /// Samples whose chains `--max-stack` shortened, in per cent, and the frames of the longest.
+    #[must_use]
+    pub fn shortened(&self) -> Option<(f64, usize)> {
+        let (stacks, shortened) = (&self.profile.stacks, &self.chains.shortened);
+        let longest = shortened.iter().map(|id| stacks.get(*id).len()).max()?;
+        let shortened: FxHashSet<StackId> = shortened.iter().copied().collect();
+        let (mut some, mut all) = (0, 0);
+        for entry in &self.profile.entries {
+            all += entry.samples;
+            some += entry.samples * u64::from(shortened.contains(&entry.stack));
+        }
+        (some > 0).then(|| (100.0 * some as f64 / all as f64, longest))
+    }
+
     /// The entry that a row was first made for.
     #[must_use]
     pub fn entry(&self, row: &Row) -> &'p Entry {

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::SymbolTable;
-use super::raw::{STB_GLOBAL, STB_WEAK, STT_NOTYPE};
 use crate::dso::demangle::{NameStyle, demangle};
 use crate::dso::entries::{DYNSYM, SYMTAB};
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_NOTYPE, SymbolBind, SymbolType};
 
 /// Finds the best of the symbols at one address, as far as somebody wants to know.
 pub(super) struct Contest {
@@ -137,6 +137,6 @@ fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
 /// What perf looks at of a symbol before its name.
 pub(super) struct Facts {
     pub(super) sized: bool,
-    pub(super) kind: u8,
-    pub(super) binding: u8,
+    pub(super) kind: SymbolType,
+    pub(super) binding: SymbolBind,
 }

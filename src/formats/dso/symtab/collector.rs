@@ -1,9 +1,10 @@
 //! From the symbols of a file to entries in file offsets, by perf's rules which of them count.
 
-use super::raw::{RawTable, SHN_LORESERVE, SHN_XINDEX, STT_FUNC, is_mapping_symbol};
+use super::raw::{RawTable, is_mapping_symbol};
 use crate::arch::Arch;
-use crate::dso::elf::{ElfFile, SHF_ALLOC, SHT_NOBITS};
+use crate::dso::elf::ElfFile;
 use crate::dso::entries::{Origin, SymbolEntry};
+use object::elf::{SHF_ALLOC, SHN_LORESERVE, SHN_XINDEX, SHT_NOBITS, STT_FUNC, SymbolSection};
 
 /// What perf asks of a symbol's section.
 #[derive(Clone, Copy)]
@@ -31,7 +32,7 @@ impl<'e, 'a> Collector<'e, 'a> {
             let same = same.filter(|s| s.addr == own.addr && s.name == own.name);
             let placed = same.filter(|_| own.kind == SHT_NOBITS).unwrap_or(own);
             SectionFacts {
-                allocated: own.flags & SHF_ALLOC != 0,
+                allocated: own.flags.contains(SHF_ALLOC),
                 takes_labels: contains(own.name, b"text") || contains(own.name, b"data"),
                 to_offset: placed.offset.wrapping_sub(placed.addr),
             }
@@ -59,7 +60,9 @@ impl<'e, 'a> Collector<'e, 'a> {
         let mut segment = (1, 0, 0);
         for (index, mut symbol) in table.iter().enumerate() {
             let label = symbol.is_label();
-            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
+            if symbol.name == 0
+                || !symbol.is_defined()
+                || !(label || symbol.is_function_or_object())
             {
                 continue;
             }
@@ -86,7 +89,7 @@ impl<'e, 'a> Collector<'e, 'a> {
         }
     }
 
-    pub(super) fn section(&self, index: u16) -> Option<SectionFacts> {
+    pub(super) fn section(&self, index: SymbolSection) -> Option<SectionFacts> {
         if index == SHN_XINDEX {
             return Some(SectionFacts {
                 allocated: true,
@@ -95,8 +98,8 @@ impl<'e, 'a> Collector<'e, 'a> {
             });
         }
         self.sections
-            .get(usize::from(index))
-            .filter(|_| index < SHN_LORESERVE)
+            .get(usize::from(index.0))
+            .filter(|_| index.0 < SHN_LORESERVE)
             .copied()
     }
 

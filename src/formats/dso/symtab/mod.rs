@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
 use rustc_hash::FxHashMap;
 
 mod better;
@@ -17,11 +18,11 @@ mod tree;
 use better::{Contest, Facts};
 use collector::Collector;
 pub use namesakes::Namesake;
+use raw::is_mapping_symbol;
 pub use raw::{Function, functions};
-pub(crate) use raw::{NamedSymbol, RawTable, named_symbols};
-use raw::{RawSymbol, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, is_mapping_symbol};
+pub(crate) use raw::{NamedSymbol, RawSymbol, RawTable, named_symbols};
 
-use super::elf::{ElfFile, SHT_DYNSYM, SHT_SYMTAB};
+use super::elf::ElfFile;
 use super::entries::{
     DYNSYM, MADE, Origin, PartIndex, SYMTAB, SymbolEntry, extend, mark_overlapped, merge_last,
     sort_by_start,
@@ -138,14 +139,16 @@ impl<'a> SymbolTable<'a> {
         let collector = Collector::new(elf, elf);
         for (index, symbol) in symtab.iter().enumerate() {
             let label = symbol.is_label();
-            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
+            if symbol.name == 0
+                || !symbol.is_defined()
+                || !(label || symbol.is_function_or_object())
             {
                 continue;
             }
             let fits = collector
                 .section(symbol.section)
                 .is_some_and(|s| s.allocated && (!label || s.takes_labels));
-            if !fits || !wanted(symbol.section) || is_mapping_symbol(symtab.name(symbol)) {
+            if !fits || !wanted(symbol.section.0) || is_mapping_symbol(symtab.name(symbol)) {
                 continue;
             }
             let Some(origin) = Origin::new(SYMTAB, index) else {

@@ -2,9 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::raw::{RawTable, STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC};
+use super::raw::RawTable;
 use super::{Names, SymbolTable};
 use crate::dso::entries::SYMTAB;
+use object::elf::{STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC};
 
 /// One of the symbols of a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

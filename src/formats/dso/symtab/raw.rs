@@ -1,74 +1,76 @@
 //! Symbol tables as they lie in ELF files, and what objdump makes of them.
 
+use object::Endianness;
+use object::elf::{
+    SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FILE,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION, STT_TLS, STV_HIDDEN,
+    STV_INTERNAL, SectionType, Sym32, Sym64, SymbolBind, SymbolInfo, SymbolOther, SymbolSection,
+    SymbolType,
+};
+use object::pod::slice_from_bytes;
+use object::read::elf::Sym;
+
 use crate::address::{FileOffset, Svma};
-use crate::dso::elf::{Bytes, ElfFile, SHT_DYNSYM, SHT_SYMTAB, string_at};
+use crate::dso::elf::{ElfFile, string_at};
 
 /// An ELF symbol table with its strings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawTable<'a> {
-    pub(super) symbols: Bytes<'a>,
-    pub(super) entry_size: usize,
+    pub(super) symbols: Symbols<'a>,
+    pub(super) endian: Endianness,
     pub(super) strings: &'a [u8],
 }
 
-/// One `Elf32_Sym`/`Elf64_Sym`.
+/// The symbols of a table, of either class.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Symbols<'a> {
+    Narrow(&'a [Sym32<Endianness>]),
+    Wide(&'a [Sym64<Endianness>]),
+}
+
+/// One symbol, normalised to 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawSymbol {
     pub(super) name: u32,
-    pub(super) info: u8,
-    pub(super) other: u8,
-    pub(super) section: u16,
+    info: SymbolInfo,
+    other: SymbolOther,
+    pub(super) section: SymbolSection,
     pub(crate) value: u64,
     pub(super) size: u64,
 }
 
-pub(crate) const STT_NOTYPE: u8 = 0;
-pub(crate) const STT_OBJECT: u8 = 1;
-pub(crate) const STT_FUNC: u8 = 2;
-pub(crate) const STT_GNU_IFUNC: u8 = 10;
-pub(super) const STT_FILE: u8 = 4;
-pub(super) const STB_LOCAL: u8 = 0;
-pub(super) const STB_GLOBAL: u8 = 1;
-pub(super) const STB_WEAK: u8 = 2;
-pub(super) const STV_INTERNAL: u8 = 1;
-pub(super) const STV_HIDDEN: u8 = 2;
-pub(super) const SHN_LORESERVE: u16 = 0xff00;
-/// The section index does not fit: it stands in a table of its own.
-pub(super) const SHN_XINDEX: u16 = 0xffff;
-
 impl RawSymbol {
-    pub(crate) fn kind(self) -> u8 {
-        self.info & 0xf
-    }
-
-    pub(super) fn binding(self) -> u8 {
-        self.info >> 4
-    }
-
-    /// An `Elf64_Sym`.
+    /// One branch on the byte order for all numbers: programs have hundreds of thousands of symbols.
     #[inline]
-    fn of_64(raw: &[u8; 24], big_endian: bool) -> Self {
-        let &[n0, n1, n2, n3, info, other, s0, s1, ref numbers @ ..] = raw;
-        let (value, size) = numbers.split_at(8);
-        let long = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-        let symbol = Self {
-            name: u32::from_le_bytes([n0, n1, n2, n3]),
-            info,
-            other,
-            section: u16::from_le_bytes([s0, s1]),
-            value: long(value),
-            size: long(size),
-        };
-        if !big_endian {
-            return symbol;
+    fn read<S: Sym<Endian = Endianness>>(raw: &S, endian: Endianness) -> Self {
+        match endian {
+            Endianness::Little => Self::new(raw, Endianness::Little),
+            Endianness::Big => Self::new(raw, Endianness::Big),
         }
+    }
+
+    #[inline]
+    fn new<S: Sym>(raw: &S, endian: S::Endian) -> Self {
         Self {
-            name: symbol.name.swap_bytes(),
-            section: symbol.section.swap_bytes(),
-            value: symbol.value.swap_bytes(),
-            size: symbol.size.swap_bytes(),
-            ..symbol
+            name: raw.st_name(endian),
+            info: raw.st_info(),
+            other: raw.st_other(),
+            section: raw.st_shndx(endian),
+            value: raw.st_value(endian).into(),
+            size: raw.st_size(endian).into(),
         }
+    }
+
+    pub(crate) fn kind(self) -> SymbolType {
+        self.info.st_type()
+    }
+
+    pub(super) fn binding(self) -> SymbolBind {
+        self.info.st_bind()
+    }
+
+    pub(crate) fn is_defined(self) -> bool {
+        self.section != SHN_UNDEF
     }
 
     pub(super) fn is_function_or_object(self) -> bool {
@@ -76,13 +78,13 @@ impl RawSymbol {
     }
 
     pub(super) fn is_label(self) -> bool {
-        self.kind() == STT_NOTYPE && !matches!(self.other & 3, STV_HIDDEN | STV_INTERNAL)
+        self.kind() == STT_NOTYPE && !matches!(self.other.visibility(), STV_HIDDEN | STV_INTERNAL)
     }
 }
 
 impl<'a> RawTable<'a> {
     /// The table in the first section of this name and type.
-    pub(crate) fn of(elf: &ElfFile<'a>, name: &str, kind: u32) -> Option<Self> {
+    pub(crate) fn of(elf: &ElfFile<'a>, name: &str, kind: SectionType) -> Option<Self> {
         let index = elf
             .section_headers()
             .iter()
@@ -96,58 +98,55 @@ impl<'a> RawTable<'a> {
         if !matches!(header.kind, SHT_SYMTAB | SHT_DYNSYM) {
             return None;
         }
-        let entry_size = if elf.is_64() { 24 } else { 16 };
-        let symbols = elf.reader().with(elf.section_at(index)?.data);
-        let strings = elf
-            .section_at(header.link as usize)
-            .map_or(&[][..], |s| s.data);
+        let layout = elf.layout();
+        let data = elf.section_at(index)?.data;
+        let symbols = if layout.is_64 {
+            Symbols::Wide(whole(data))
+        } else {
+            Symbols::Narrow(whole(data))
+        };
+        let strings = elf.section_at(header.link as usize);
         Some(Self {
             symbols,
-            entry_size,
-            strings,
+            endian: layout.endian,
+            strings: strings.map_or(&[], |s| s.data),
         })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.symbols.data.len() / self.entry_size
+        match self.symbols {
+            Symbols::Narrow(symbols) => symbols.len(),
+            Symbols::Wide(symbols) => symbols.len(),
+        }
     }
 
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<RawSymbol> {
-        let at = index.checked_mul(self.entry_size)?;
-        self.read(
-            self.symbols
-                .data
-                .get(at..at.checked_add(self.entry_size)?)?,
-        )
+        Some(match self.symbols {
+            Symbols::Narrow(symbols) => RawSymbol::read(symbols.get(index)?, self.endian),
+            Symbols::Wide(symbols) => RawSymbol::read(symbols.get(index)?, self.endian),
+        })
     }
 
     /// All symbols in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = RawSymbol> {
-        let all = self.symbols.data.chunks_exact(self.entry_size);
-        all.filter_map(|raw| self.read(raw))
-    }
-
-    /// One symbol from its bytes, `None` if they are fewer than it has.
-    #[inline]
-    fn read(&self, raw: &[u8]) -> Option<RawSymbol> {
-        if let (true, Some(raw)) = (self.symbols.is_64, raw.first_chunk::<24>()) {
-            return Some(RawSymbol::of_64(raw, self.symbols.big_endian));
-        }
-        let b = raw.get(..16)?;
-        let raw = self.symbols.with(b);
-        Some(RawSymbol {
-            name: raw.u32(0)?,
-            info: b[12],
-            other: b[13],
-            section: raw.u16(14)?,
-            value: u64::from(raw.u32(4)?),
-            size: u64::from(raw.u32(8)?),
-        })
+        let (narrow, wide): (&[_], &[_]) = match self.symbols {
+            Symbols::Narrow(symbols) => (symbols, &[]),
+            Symbols::Wide(symbols) => (&[], symbols),
+        };
+        let narrow = narrow.iter().map(|raw| RawSymbol::read(raw, self.endian));
+        let wide = wide.iter().map(|raw| RawSymbol::read(raw, self.endian));
+        narrow.chain(wide)
     }
 
     pub(crate) fn name(&self, symbol: RawSymbol) -> &'a [u8] {
         string_at(self.strings, symbol.name)
     }
+}
+
+/// The entries of a table; what is left behind the last whole one belongs to none.
+fn whole<T: object::pod::Pod>(data: &[u8]) -> &[T] {
+    slice_from_bytes(data, data.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
 /// A symbol as objdump names addresses by it.
@@ -172,8 +171,6 @@ pub(crate) fn named_symbols<'a>(
     elf: &ElfFile<'a>,
     debug: Option<&ElfFile<'a>>,
 ) -> impl Iterator<Item = NamedSymbol<'a>> {
-    const STT_SECTION: u8 = 3;
-    const STT_TLS: u8 = 6;
     let own = |elf| RawTable::of(elf, ".symtab", SHT_SYMTAB).filter(|table| table.len() > 1);
     let table = own(elf)
         .or_else(|| debug.and_then(own))
@@ -181,8 +178,8 @@ pub(crate) fn named_symbols<'a>(
     let is_place = |symbol: &RawSymbol| {
         let is_named = !matches!(symbol.kind(), STT_SECTION | STT_FILE | STT_TLS);
         is_named
-            && symbol.section != 0
-            && (symbol.section < SHN_LORESERVE || symbol.section == SHN_XINDEX)
+            && symbol.is_defined()
+            && (symbol.section.0 < SHN_LORESERVE || symbol.section == SHN_XINDEX)
     };
     let symbols = table.into_iter().flat_map(move |table| {
         let raw = 0..table.len();
@@ -229,11 +226,11 @@ pub fn functions<'a>(elf: &ElfFile<'a>) -> Vec<Function<'a>> {
     let mut found = Vec::new();
     for table in tables.into_iter().flatten() {
         for symbol in table.iter() {
-            if symbol.kind() != STT_FUNC || symbol.section == 0 {
+            if symbol.kind() != STT_FUNC || !symbol.is_defined() {
                 continue;
             }
             let of_section = || {
-                let section = elf.section_headers().get(usize::from(symbol.section))?;
+                let section = elf.section_headers().get(usize::from(symbol.section.0))?;
                 let in_section = symbol.value.checked_sub(section.addr)?;
                 in_section.checked_add(section.offset).map(FileOffset)
             };

@@ -1,11 +1,13 @@
 //! The tree of symbols against one that is built step by step, as perf builds its own.
 
+use object::Endianness;
+use object::pod::slice_from_all_bytes;
 use proptest::prelude::*;
 
 use std::cmp::Ordering;
 
+use super::raw::Symbols;
 use super::*;
-use crate::dso::elf::Bytes;
 use crate::ids::Idx;
 use crate::rbtree::NodeId;
 
@@ -68,12 +70,8 @@ fn raw(symbols: &[Drawn], table: u32) -> Vec<u8> {
 
 fn table<'a>(drawn: &[Drawn], symtab: &'a [u8], dynsym: &'a [u8]) -> SymbolTable<'a> {
     let as_table = |bytes| RawTable {
-        symbols: Bytes {
-            data: bytes,
-            is_64: true,
-            big_endian: false,
-        },
-        entry_size: 24,
+        symbols: Symbols::Wide(slice_from_all_bytes(bytes).expect("whole symbols")),
+        endian: Endianness::Little,
         strings: STRINGS,
     };
     let mut entries = Vec::new();

@@ -20,7 +20,7 @@ use regex::bytes::{RegexSet, RegexSetBuilder};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
-use super::functions::{Function, FunctionId, Functions};
+use super::functions::{Function, FunctionId, Functions, spelled};
 use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
@@ -389,8 +389,11 @@ impl<'p> Payers<'p> {
                 .any(|known| matches!(known.part, Part::C))
                 .then_some("C library")
         };
+        // Of Haskell and others; what it is made of in C was met below it.
+        let library = std.filter(|std| *std == "standard library");
         runtime
             .or_else(engine)
+            .or(library)
             .or_else(c)
             .or(std)
             .unwrap_or(UNKNOWN)
@@ -581,7 +584,9 @@ impl<'p> Payers<'p> {
         }
         if !self.objects.is_rust(id) {
             return match kind {
-                Kind::Std if is_of_library(&symbol.name) => Whose::Std("standard library"),
+                Kind::Std if is_of_library(spelled(symbol).unwrap_or(&symbol.name)) => {
+                    Whose::Std("standard library")
+                }
                 Kind::Std => Whose::Std("C library"),
                 _ => own(),
             };

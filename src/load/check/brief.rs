@@ -1,0 +1,83 @@
+//! Threads that end before their next sample.
+//!
+//! The kernel gives each thread a counter of its own, which begins with a whole period (`inherit_event`, `kernel/events/core.c`). So a
+//! thread loses what it ran behind its last sample, and one that runs shorter than a period has none. Scripts that start
+//! thousands of small programs lose most of their time so, and no record tells of it. How long threads lived is recorded.
+//! What lived long and has no sample has slept: only short lives count.
+
+use crate::ids::IndexVec;
+use crate::perfdata::attr::flag;
+use crate::perfdata::{Attr, Recording};
+use crate::profile::{EventId, ThreadId};
+use crate::session::{Samples, Session};
+use crate::unit::Unit;
+
+/// In periods, the longest life that is short.
+const SHORT: u64 = 10;
+
+/// Threads that began and ended soon while a recording was made, and what they may have run without a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// Threads that lived shorter than some periods.
+    pub threads: u64,
+    /// Those of them without a sample.
+    pub unsampled: u64,
+    /// Nanoseconds that they may have run behind their last samples, at most.
+    pub missing: u64,
+    /// Nanoseconds that all samples stand for.
+    pub sampled: u64,
+}
+
+impl Brief {
+    /// Per cent of the time that is missing at most.
+    pub(super) fn share(&self) -> f64 {
+        super::percent(self.missing, self.missing.saturating_add(self.sampled))
+    }
+}
+
+/// Time between samples of an event whose counter new threads inherit; nothing where there is no such time.
+fn period(attr: &Attr) -> Option<u64> {
+    let is_each_threads = attr.flag(flag::INHERIT) && !attr.is_tracepoint();
+    match attr.sample_period {
+        _ if !is_each_threads => None,
+        hertz @ 1.. if attr.is_freq() => Some(1_000_000_000 / hertz),
+        period if attr.unit() == Unit::Nanoseconds => Some(period),
+        _ => None,
+    }
+}
+
+/// What threads may have run without a sample of an event.
+pub(super) fn gather(
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+    samples: &Samples,
+    event: EventId,
+) -> Brief {
+    let recorded = recording.events.get(event);
+    let Some(period) = recorded.and_then(|event| period(&event.attr)) else {
+        return Brief::default();
+    };
+    let mut counts: IndexVec<ThreadId, u64> = session.threads.iter().map(|_| 0).collect();
+    let mut brief = Brief::default();
+    for sample in samples.all.iter().filter(|sample| sample.event == event) {
+        brief.sampled = brief.sampled.saturating_add(period);
+        if let Some(count) = counts.get_mut(sample.thread) {
+            *count += 1;
+        }
+    }
+    for &thread in &session.born {
+        let (life, samples) = (&session.threads[thread], counts[thread]);
+        let Some((from, to)) = life.start.zip(life.end) else {
+            continue;
+        };
+        let lived = to.0.saturating_sub(from.0);
+        if lived > period.saturating_mul(SHORT) {
+            continue;
+        }
+        let behind = lived.saturating_sub(period.saturating_mul(samples));
+        brief.threads += 1;
+        brief.unsampled += u64::from(samples == 0);
+        brief.missing = brief.missing.saturating_add(behind.min(period));
+    }
+    brief
+}
