@@ -589,6 +589,27 @@ fn dumps_of_node_come_along_and_leave_nothing_behind() {
     assert_eq!(story(&lab.path("out"))["gathered"][0]["copied"], false);
 }
 
+/// .NET to 5 writes a second file with its map.
+#[test]
+fn maps_come_along_and_what_is_written_with_them_goes() {
+    let Some(lab) = lab("map") else { return };
+    let script = "echo 1000 10 f >/tmp/perf-$$.map; echo x >/tmp/perfinfo-$$.map; echo $$; \
+                  i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let (code, out, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "out", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let map = format!("perf-{}.map", out.trim());
+    assert!(names(&lab.path("out")).contains(&map), "{err}");
+    assert!(!Path::new("/tmp").join(&map).exists());
+    assert!(
+        !Path::new("/tmp")
+            .join(map.replace("perf-", "perfinfo-"))
+            .exists()
+    );
+}
+
 #[test]
 fn programs_in_containers_of_their_own_have_names() {
     let Some(lab) = lab("container") else { return };

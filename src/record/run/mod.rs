@@ -336,6 +336,9 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
+    if request.choice.java_agent.is_none() {
+        notes.extend(gather::silent(&gathered, &environment));
+    }
     let found = &gathered.whereabouts;
     let (copied, told) = copies::keep_fleeting(
         folder.path(),
