@@ -321,7 +321,7 @@ mod recording {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn request(args: &RecordArgs) -> Result<run::Request, Failure> {
+    fn request(args: &RecordArgs, environment: &Environment) -> Result<run::Request, Failure> {
         let (target, stop_watch) = match (&args.pids[..], args.machine, &args.command[..]) {
             ([], false, []) => {
                 return Err(usage(
@@ -369,6 +369,7 @@ mod recording {
             load: args.load.clone(),
             asked: args.asked(),
             files: args.files,
+            search: environment.search(),
             choice: Choice {
                 without: args.no_switch.clone(),
                 java_agent: args.java_agent.clone(),
@@ -378,7 +379,7 @@ mod recording {
     }
 
     fn record(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
-        let (recorded, _) = match recorded(args, request(args)?, environment)? {
+        let (recorded, _) = match recorded(args, request(args, environment)?, environment)? {
             Some(recorded) => recorded,
             None => return Ok(ExitCode::SUCCESS),
         };
@@ -405,6 +406,7 @@ mod recording {
         let asked = learned(std::mem::take(&mut request.asked), before);
         request.asked = asked.with(args.asked());
         request.files |= args.files;
+        request.search = environment.search();
         request.until_exit |= args.until_exit;
         request.duration = args.duration.or(request.duration);
         request.load = args.load.clone().or(request.load);
@@ -472,7 +474,7 @@ mod recording {
 
     /// Several runs, by turns with those of a base if there is one.
     fn several(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
-        let request = request(args)?;
+        let request = request(args, environment)?;
         let mut prepared = run::prepare(request, args.dry_run)?;
         let new = prepared.request.target.clone();
         let base = args
