@@ -657,10 +657,8 @@ mod recording {
             size.map(|size| format!("with {size} bytes of stack"))
                 .or(numbers.advises_copies.then(|| "without -g".to_owned()))
         });
-        let no_z = || {
-            let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
-            lacks_end.then(|| "without -z".to_owned())
-        };
+        // What the last frees freed looks leaked then, whatever was recorded.
+        let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
         // Without names a picture shows nothing; `check` knows what has them.
         let least = Limits::default().min_resolved / 100.0;
         let is_nameless = counted.is_some_and(|numbers| {
@@ -672,7 +670,8 @@ mod recording {
         });
         let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
         let restart = restarts.find_map(|note| note.remedy.as_deref());
-        let next = match again.or_else(no_z) {
+        let next = match again {
+            _ if lacks_end => format!("pjit record --again {folder}   # without -z"),
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
             }
