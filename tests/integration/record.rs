@@ -745,7 +745,7 @@ fn functions_of_python_are_named() {
     let words = ["-q", "-o", "out", "--", "sh", "-c", "python3 -B a.py"];
     let (code, _, err) = done(&mut record(&lab, &words));
     assert_eq!(code, Some(0), "{err}");
-    assert!(samples_of(&lab, "out", ";fib:") > 50, "{err}");
+    assert!(samples_of(&lab, "out", "py::fib:") > 50, "{err}");
 }
 
 /// Half of a second of all that runs here, of which one is known.
