@@ -118,7 +118,7 @@ impl OfEach for Export {
                 })?;
             }
             Export::Csv { samples: true } => {
-                phases = phases_of(&profile, is_whole, &load);
+                phases = phases_of(&profile, is_whole, &load, diag);
             }
             _ => {}
         }
@@ -151,13 +151,21 @@ fn over_time_of(profile: &Profile) -> Option<(OverTime, Vec<String>)> {
     Some((over, labels(&functions, false)))
 }
 
-/// Times of the phases of a recording of which this is all or a part. None where it cannot be read again.
-fn phases_of(profile: &Profile, is_whole: bool, load: &LoadOptions) -> Vec<(u64, u64)> {
+/// Times of the phases of a recording of which this is all or a part. Where it cannot be read again that is said, and there are none.
+fn phases_of(
+    profile: &Profile,
+    is_whole: bool,
+    load: &LoadOptions,
+    diag: &Diagnostics,
+) -> Vec<(u64, u64)> {
     let own = OwnRules::default();
     if is_whole {
         return OverTime::phases(profile, &Functions::of(profile, &own), profile.main_event());
     }
-    let over = over_time(load, &own).unwrap_or_default();
+    let over = over_time(load, &own).unwrap_or_else(|error| {
+        diag.warn(format!("the column of phases is empty: {error}"));
+        OverTime::default()
+    });
     let times = over.phases.iter().map(|phase| (phase.from, phase.to));
     times.collect()
 }

@@ -482,10 +482,20 @@ impl Environment {
     /// What a view reads of a recording where no option says otherwise.
     #[must_use]
     pub fn load_options(&self, source: Source) -> LoadOptions {
-        let mut load = LoadOptions::of(source);
-        load.search.buildid_dir = self.buildid_dir(false);
-        load.search.debuginfod = self.debuginfod.clone();
-        load
+        LoadOptions {
+            search: self.search(),
+            ..LoadOptions::of(source)
+        }
+    }
+
+    /// Where files are looked for, where no option says otherwise.
+    #[must_use]
+    pub fn search(&self) -> SearchPaths {
+        SearchPaths {
+            buildid_dir: self.buildid_dir(false),
+            debuginfod: self.debuginfod.clone(),
+            ..SearchPaths::default()
+        }
     }
 
     /// The build-ID cache: the configuration's, or that in the home folder.

@@ -321,7 +321,7 @@ mod recording {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn request(args: &RecordArgs) -> Result<run::Request, Failure> {
+    fn request(args: &RecordArgs, environment: &Environment) -> Result<run::Request, Failure> {
         let (target, stop_watch) = match (&args.pids[..], args.machine, &args.command[..]) {
             ([], false, []) => {
                 return Err(usage(
@@ -369,6 +369,7 @@ mod recording {
             load: args.load.clone(),
             asked: args.asked(),
             files: args.files,
+            search: environment.search(),
             choice: Choice {
                 without: args.no_switch.clone(),
                 java_agent: args.java_agent.clone(),
@@ -378,7 +379,7 @@ mod recording {
     }
 
     fn record(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
-        let (recorded, _) = match recorded(args, request(args)?, environment)? {
+        let (recorded, _) = match recorded(args, request(args, environment)?, environment)? {
             Some(recorded) => recorded,
             None => return Ok(ExitCode::SUCCESS),
         };
@@ -405,6 +406,7 @@ mod recording {
         let asked = learned(std::mem::take(&mut request.asked), before);
         request.asked = asked.with(args.asked());
         request.files |= args.files;
+        request.search = environment.search();
         request.until_exit |= args.until_exit;
         request.duration = args.duration.or(request.duration);
         request.load = args.load.clone().or(request.load);
@@ -472,7 +474,7 @@ mod recording {
 
     /// Several runs, by turns with those of a base if there is one.
     fn several(args: &RecordArgs, environment: &Environment) -> Result<ExitCode, Failure> {
-        let request = request(args)?;
+        let request = request(args, environment)?;
         let mut prepared = run::prepare(request, args.dry_run)?;
         let new = prepared.request.target.clone();
         let base = args
@@ -655,10 +657,8 @@ mod recording {
             size.map(|size| format!("with {size} bytes of stack"))
                 .or(numbers.advises_copies.then(|| "without -g".to_owned()))
         });
-        let no_z = || {
-            let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
-            lacks_end.then(|| "without -z".to_owned())
-        };
+        // What the last frees freed looks leaked then, whatever was recorded.
+        let lacks_end = counted.is_some_and(|numbers| numbers.advises_no_z);
         // Without names a picture shows nothing; `check` knows what has them.
         let least = Limits::default().min_resolved / 100.0;
         let is_nameless = counted.is_some_and(|numbers| {
@@ -670,7 +670,8 @@ mod recording {
         });
         let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
         let restart = restarts.find_map(|note| note.remedy.as_deref());
-        let next = match again.or_else(no_z) {
+        let next = match again {
+            _ if lacks_end => format!("pjit record --again {folder}   # without -z"),
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
                 format!("pjit report --weight live {folder}")
             }

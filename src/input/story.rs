@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Store;
 use super::find::story_in;
+use crate::runtimes::{KEEPS_FRAMES, LAST_OF_HOTSPOT};
 
 /// A command and some variables.
 const MOST: u64 = 1 << 20;
@@ -25,8 +26,7 @@ pub struct Story {
     pub status: Option<u8>,
     /// The command; nothing where none was started.
     pub command: Vec<String>,
-    /// Whether runtimes were told to keep frame pointers. Java's own options come behind those of the environment: one that says
-    /// the opposite wins.
+    /// Whether runtimes were told to keep frame pointers.
     pub keeps_frames: bool,
 }
 
@@ -46,13 +46,8 @@ impl Story {
             let seconds = story[name].as_f64()?;
             UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
         };
-        let options = story["environment"]["JAVA_TOOL_OPTIONS"].as_str();
-        let is_told = options.is_some_and(|options| options.contains("-XX:+PreserveFramePointer"));
+        let options = story["environment"][LAST_OF_HOTSPOT].as_str();
         let command = story["command"].as_array().map_or(&[][..], Vec::as_slice);
-        let is_refused = |word: &Value| {
-            let word = word.as_str().unwrap_or_default();
-            word.contains("-XX:-PreserveFramePointer")
-        };
         let status = story["status"].as_u64().filter(|_| !command.is_empty());
         Some(Self {
             began: time("began")?,
@@ -62,7 +57,7 @@ impl Story {
                 .iter()
                 .filter_map(|word| Some(word.as_str()?.to_owned()))
                 .collect(),
-            keeps_frames: is_told && !command.iter().any(is_refused),
+            keeps_frames: options.is_some_and(|options| options.contains(KEEPS_FRAMES)),
         })
     }
 
@@ -90,16 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn java_is_told_last_by_its_command() {
-        let told = |command: &str| {
+    fn java_is_told_by_the_variable_that_it_reads_last() {
+        let told = |options: &str| {
             let text = format!(
-                r#"{{"command": [{command}], "began": 1, "ended": 2,
-                "environment": {{"JAVA_TOOL_OPTIONS": "-XX:+PreserveFramePointer"}}}}"#
+                r#"{{"command": ["java"], "began": 1, "ended": 2, "environment": {{"_JAVA_OPTIONS": "{options}"}}}}"#
             );
             Story::read(text.as_bytes()).expect("one").keeps_frames
         };
-        assert!(told(r#""java", "A""#));
-        assert!(!told(r#""java", "-XX:-PreserveFramePointer", "A""#));
+        assert!(told("-XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"));
+        assert!(!told("-XX:+DumpPerfMapAtExit"));
     }
 
     #[test]

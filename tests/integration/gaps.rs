@@ -13,16 +13,21 @@ const PROGRAM: u64 = 0x40_0000;
 const SP: u64 = 0x7ffe_0000_1000;
 
 /// A recording of code that keeps no frame pointer, so that rbp is the program's; with the words of the stack below that.
-fn without_frame_pointers(between: [u64; 3]) -> tempfile::TempDir {
+fn without_frame_pointers([a, b, c]: [u64; 3]) -> tempfile::TempDir {
+    mapped_code("mono", ["fib", "middle", "main"], [7, a, b, c])
+}
+
+/// A recording of functions of which a perf map has names and no code.
+fn mapped_code(comm: &str, names: [&str; 3], between: [u64; 4]) -> tempfile::TempDir {
     let mut recording = Recording::new(Stacks::Dwarf);
-    recording.comm(77, 77, b"mono");
+    recording.comm(77, 77, comm.as_bytes());
     recording.map(77, PROGRAM, 0x1000, 0, b"/nowhere/mono-sgen");
     recording.map(77, JIT, 0x3000, 0, b"//anon");
     let mut registers = [0; 20];
     // rbp, rsp, rip
     (registers[6], registers[7], registers[8]) = (SP + 32, SP, JIT + 0x10);
     let outer = [SP + 48, PROGRAM + 0x100, 0, 0];
-    let words = [&[7][..], &between, &outer].concat();
+    let words = [&between[..], &outer].concat();
     let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     for time in 1..=40 {
         recording.sample(&Sample {
@@ -41,11 +46,10 @@ fn without_frame_pointers(between: [u64; 3]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("perf.data"), recording.file()).expect("it can be written");
-    let map = format!(
-        "{JIT:x} 1000 fib\n{:x} 1000 middle\n{:x} 1000 main\n",
-        JIT + 0x1000,
-        JIT + 0x2000
-    );
+    let lines = (0..)
+        .zip(names)
+        .map(|(n, name)| format!("{:x} 1000 {name}\n", JIT + n * 0x1000));
+    let map: String = lines.collect();
     fs::write(at("perf-77.map"), map).expect("it can be written");
     folder
 }
@@ -85,6 +89,26 @@ fn frames_of_code_without_frame_pointers_are_missing_and_marked() {
     let folder = without_frame_pointers([JIT + 0x1010, JIT + 0x1020, 7]);
     assert_eq!(said(&folder, &["fold"]), "mono;[mono-sgen];fib 40\n");
     assert!(said(&folder, &["check"]).contains("100.00% complete (40 of 40)"));
+}
+
+/// Java that was told to keep frame pointers goes past a caller only where its frame is not built yet or not there any more.
+#[test]
+fn code_that_keeps_frame_pointers_lacks_callers_at_its_ends_alone() {
+    let names = ["int A.fib(int)", "void A.middle()", "void A.main()"];
+    let of = |between| {
+        let folder = mapped_code("java", names, between);
+        let story = r#"{"command": ["java", "A"], "began": 1, "ended": 2, "status": 0,
+            "environment": {"_JAVA_OPTIONS": "-XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"}}"#;
+        fs::write(folder.path().join("record.json"), story).expect("it can be written");
+        said(&folder, &["fold"])
+    };
+    let (middle, main) = (JIT + 0x1010, JIT + 0x2010);
+    let marked = "java;[mono-sgen];[incomplete];int A.fib 40\n";
+    // The return address is the first word, or behind the register that was saved.
+    assert_eq!(of([middle, 7, 7, 7]), marked);
+    assert_eq!(of([7, middle, 7, 7]), marked);
+    // What earlier calls left within its frame is none, however many those were.
+    assert_eq!(of([7, 7, middle, main]), "java;[mono-sgen];int A.fib 40\n");
 }
 
 #[test]

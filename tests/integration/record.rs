@@ -589,6 +589,27 @@ fn dumps_of_node_come_along_and_leave_nothing_behind() {
     assert_eq!(story(&lab.path("out"))["gathered"][0]["copied"], false);
 }
 
+/// .NET to 5 writes a second file with its map.
+#[test]
+fn maps_come_along_and_what_is_written_with_them_goes() {
+    let Some(lab) = lab("map") else { return };
+    let script = "echo 1000 10 f >/tmp/perf-$$.map; echo x >/tmp/perfinfo-$$.map; echo $$; \
+                  i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let (code, out, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "out", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let map = format!("perf-{}.map", out.trim());
+    assert!(names(&lab.path("out")).contains(&map), "{err}");
+    assert!(!Path::new("/tmp").join(&map).exists());
+    assert!(
+        !Path::new("/tmp")
+            .join(map.replace("perf-", "perfinfo-"))
+            .exists()
+    );
+}
+
 #[test]
 fn programs_in_containers_of_their_own_have_names() {
     let Some(lab) = lab("container") else { return };
@@ -617,6 +638,158 @@ fn programs_in_containers_of_their_own_have_names() {
     let dump = dumps.iter().find(|name| name.starts_with("jit-"));
     assert!(dump.is_some(), "{dumps:?}");
     assert!(samples_of(&lab, "out", "busy") > 50);
+}
+
+/// Methods that are hot enough to be compiled, also one that calls itself, for some seconds.
+const LOOPS: &str = r"
+import java.util.*;
+public class Loops {
+    static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    static int words(int n) {
+        Map<String, Integer> seen = new HashMap<>();
+        for (int i = 0; i < n; i++) seen.merge(Integer.toString(i % 977), 1, Integer::sum);
+        return seen.size();
+    }
+    public static void main(String[] a) {
+        long end = System.currentTimeMillis() + 3000, s = 0;
+        while (System.currentTimeMillis() < end) s += fib(22) + words(3000);
+        System.out.println(s > 0);
+    }
+}
+";
+
+/// What `check` says of a recording, of a hundred.
+fn quality(lab: &Lab, out: &str) -> (f64, f64) {
+    let checked = lab.pjit(&["check", "--format", "json"], out).1;
+    let checked: Value = serde_json::from_str(&checked).expect("it is JSON");
+    let share = |name: &str| 100.0 * checked[name].as_f64().unwrap_or_default();
+    (share("complete"), share("named"))
+}
+
+/// Without an agent: by a map of names, and frame pointers.
+#[test]
+fn java_below_make_has_names_and_whole_stacks() {
+    let Some(lab) = lab("make") else { return };
+    fs::write(lab.path("Loops.java"), LOOPS).expect("written");
+    let made = Command::new("javac")
+        .arg("Loops.java")
+        .current_dir(lab.path("."))
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) || program("make").is_none() {
+        return skip("java", "there is no JDK, or no make");
+    }
+    fs::write(lab.path("Makefile"), "all:\n\tjava -cp . Loops\n").expect("written");
+    let (code, out, err) = done(&mut record(&lab, &["-o", "out", "--", "make"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("true"), "{out}");
+    if err.contains("releases before 17") {
+        return skip("java", "an old release");
+    }
+    let (complete, named) = quality(&lab, "out");
+    // Some stacks end in a page that was not in memory, more of them on a busy machine.
+    assert!(complete > 85.0 && named > 97.0, "{complete} {named}: {err}");
+    assert!(samples_of(&lab, "out", "Loops.fib") > 50, "{err}");
+}
+
+/// Children that npm and a shell start in folders of their own.
+#[test]
+fn dumps_of_all_that_npm_starts_come_along() {
+    let Some(lab) = lab("npm") else { return };
+    if program("npm").is_none() {
+        return skip("npm", "it is not on PATH");
+    }
+    fs::create_dir_all(lab.path("project/sub")).expect("made");
+    let package = r#"{"name": "p", "version": "1.0.0", "scripts": {"build": "node a.js && cd sub && node b.js"}}"#;
+    let busy = "let s = 0; for (let i = 0; i < 3e8; i++) s += i % 7; console.log(s);";
+    for (name, text) in [
+        ("package.json", package),
+        ("a.js", busy),
+        ("sub/b.js", busy),
+    ] {
+        fs::write(lab.path("project").join(name), text).expect("written");
+    }
+    let words = [
+        "-o", "out", "--", "npm", "--prefix", "project", "run", "build",
+    ];
+    let (code, _, err) = done(record(&lab, &words).env("HOME", lab.path(".")));
+    assert_eq!(code, Some(0), "{err}");
+    let made = names(&lab.path("out"));
+    let dumps = made.iter().filter(|name| name.starts_with("jit-")).count();
+    // npm is one itself.
+    assert_eq!(dumps, 3, "{made:?}");
+    let left = ["a.js", "package.json", "sub"].map(str::to_owned);
+    assert_eq!(names(&lab.path("project")), left.into());
+    assert_eq!(names(&lab.path("project/sub")), ["b.js".to_owned()].into());
+    let (complete, named) = quality(&lab, "out");
+    assert!(complete > 95.0 && named > 97.0, "{complete} {named}: {err}");
+}
+
+/// Functions of scripts are in the stacks, below what starts them.
+#[test]
+fn functions_of_python_are_named() {
+    let Some(lab) = lab("python") else { return };
+    let tells = "import sys; sys.exit(not sys.is_stack_trampoline_active())";
+    let asked = Command::new("python3")
+        .args(["-X", "perf", "-c", tells])
+        .stderr(Stdio::null())
+        .status();
+    if !asked.is_ok_and(|status| status.success()) {
+        return skip(
+            "python3",
+            "3.12 and newer name functions, built with trampolines",
+        );
+    }
+    let script =
+        "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\nfor i in range(60): fib(21)\n";
+    fs::write(lab.path("a.py"), script).expect("written");
+    let words = ["-q", "-o", "out", "--", "sh", "-c", "python3 -B a.py"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(samples_of(&lab, "out", "py::fib:") > 50, "{err}");
+}
+
+/// Half of a second of all that runs here, of which one is known.
+#[test]
+fn the_whole_machine_has_what_it_runs() {
+    let Some(lab) = built("machine", "server", SERVER) else {
+        return;
+    };
+    let mut server = Ended(
+        Command::new("./server")
+            .current_dir(lab.path("."))
+            .spawn()
+            .expect("it was built"),
+    );
+    wait_for("the server is ready", || lab.path("ready").exists());
+    let words = ["-a", "--duration", "0.5", "-o", "out"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    if code == Some(125) && err.contains("hint: sudo pjit record -a") {
+        return skip("-a", "it is not allowed");
+    }
+    assert_eq!(code, Some(0), "{err}");
+    assert!(server.0.try_wait().expect("asked").is_none());
+    assert!(samples_of(&lab, "out", "serve") > 20, "{err}");
+    let notes = err.lines().filter(|line| line.starts_with("note: "));
+    assert!(notes.count() <= 3, "{err}");
+}
+
+/// More processes than most machines have processors; the ring is what this user may have.
+#[test]
+fn nothing_is_lost_of_several_busy_processes() {
+    let Some(lab) = built("busy", "load", LOAD) else {
+        return;
+    };
+    let script = "./load 1500 & ./load 1500 & ./load 1500 & ./load 1500 & wait";
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "out", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let checked = lab.pjit(&["check", "--format", "json"], "out").1;
+    let checked: Value = serde_json::from_str(&checked).expect("it is JSON");
+    let count = |name: &str| checked[name].as_u64().expect(name);
+    assert!(count("samples") > 500, "{checked}");
+    assert!(count("lost") * 100 < count("samples"), "{checked}");
 }
 
 const JAVA: &str = r"

@@ -22,17 +22,17 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// `scripts/profile-benchmark OPTIONS…` in a folder: status, what it said, the folder with what it made.
+/// `scripts/profile-benchmark profile OPTIONS…` in a folder: status, what it said, the folder with what it made.
 fn benchmark(lab: &Lab, options: &[&str]) -> (Option<i32>, String, PathBuf) {
     let out = lab.path("profile");
-    let done = Command::new("bash")
+    let done = Command::new("sh")
         .arg(script("profile-benchmark"))
-        .args(["-g", "-n", "1", "-F", "999", "-o", "profile"])
+        .args(["profile", "-g", "-F", "999"])
         .args(options)
         .env("PJIT", env!("CARGO_BIN_EXE_pjit"))
         .current_dir(lab.path("."))
         .output()
-        .expect("there is bash");
+        .expect("there is sh");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     (done.status.code(), said, out)
 }
@@ -43,26 +43,20 @@ fn can_record(lab: &Lab) -> bool {
         .is_some()
 }
 
-/// All that the index names is there and says something; the summary, or what else it shows.
-fn index_of(out: &Path, wanted: &[&str]) -> String {
-    let index = fs::read_to_string(out.join("index.md")).expect("an index");
-    for file in wanted {
-        let is_there = fs::metadata(out.join(file)).is_ok_and(|file| file.len() > 0);
-        assert!(
-            is_there && index.contains(&format!("- [{file}]({file})\n")),
-            "{file}: {index}"
-        );
-    }
-    index
+/// What a file says that has to be there.
+fn text(out: &Path, name: &str) -> String {
+    let text = fs::read_to_string(out.join(name)).expect(name);
+    assert!(!text.is_empty(), "{name}");
+    text
 }
 
-const ALWAYS: [&str; 5] = [
-    "check.txt",
-    "summary.txt",
-    "summary.json",
-    "stacks.folded",
-    "flame.svg",
-];
+/// All views say something; their stacks.
+fn stacks_of(out: &Path) -> String {
+    for name in ["check.txt", "summary.txt", "summary.json", "flame.svg"] {
+        text(out, name);
+    }
+    text(out, "stacks.folded")
+}
 
 #[test]
 fn two_versions_are_profiled_by_turns() {
@@ -78,19 +72,19 @@ fn two_versions_are_profiled_by_turns() {
     // Another name than the new one's.
     let base = old.path("load-before");
     fs::copy(old.path("load"), &base).expect("copied");
-    let base = base.to_str().expect("a plain path");
-    let (status, said, out) = benchmark(&new, &["--base-bin", base, "--", "./load", "100", "50"]);
+    let base = format!("{} 100 50", base.to_str().expect("a plain path"));
+    let options = ["--runs", "1", "--base", &base, "--", "./load", "100", "50"];
+    let (status, said, out) = benchmark(&new, &options);
     assert_eq!(status, Some(0), "{said}");
-    let index = index_of(&out, &ALWAYS);
-    index_of(&out, &["diff.txt", "machine.txt"]);
+    let stacks = stacks_of(&out);
+    let diff = text(&out, "diff.txt");
     // 50 ms against 400 ms; one run each says no more than that this is much.
-    let row = index.lines().find(|line| line.contains(" more "));
-    assert!(row.is_some_and(|row| row.contains("large")), "{index}");
-    assert!(index.contains("1 run of base, 1 of new"), "{index}");
+    let row = diff.lines().find(|line| line.contains(" more "));
+    assert!(row.is_some_and(|row| row.contains("large")), "{diff}");
+    assert!(diff.contains("1 run of base, 1 of new"), "{diff}");
     let told = "load-before (base) and load (new) are taken for one program";
-    assert!(index.contains(told), "{index}");
+    assert!(diff.contains(told), "{diff}");
     assert!(out.join("base/01/perf.data").exists() && out.join("new/01/perf.data").exists());
-    let stacks = fs::read_to_string(out.join("stacks.folded")).expect("stacks");
     assert!(crate::live::below(&stacks, "more") > crate::live::below(&stacks, "work"));
 }
 
@@ -107,13 +101,11 @@ fn servers_are_profiled_under_load_and_ended() {
     let (status, said, out) = benchmark(&lab, &[&load[..], &["--", "./load", "0"]].concat());
     // It is ended by SIGTERM.
     assert_eq!(status, Some(143), "{said}");
-    let index = index_of(&out, &ALWAYS);
-    assert!(index.contains("# Profile of: ./load 0\n"), "{index}");
-    let text = |name: &str| fs::read_to_string(out.join(name)).expect("it is there");
     assert!(lab.path("loaded").exists());
     // The recorder was not ended: its file is whole.
-    assert!(!text("messages.txt").contains("never completed"));
-    let stacks = text("stacks.folded");
+    let stacks = stacks_of(&out);
+    let messages = fs::read_to_string(out.join("messages.txt")).expect("it is there");
+    assert!(!messages.contains("never completed"), "{messages}");
     assert!(
         stacks.contains("work") && stacks.contains("more"),
         "{stacks}"
@@ -136,11 +128,7 @@ fn running_processes_are_profiled_and_ended_ones_are_told() {
     let (status, said, out) = benchmark(&lab, &["--duration", "1", "-p", &number]);
     program.kill().expect("it can be ended");
     assert_eq!(status, Some(0), "{said}");
-    let index = index_of(&out, &ALWAYS);
-    assert!(
-        index.contains(&format!("# Profile of: process {number}\n")),
-        "{index}"
-    );
+    assert!(stacks_of(&out).contains("work"));
     // It has ended, and nobody has asked yet how.
     fs::remove_dir_all(&out).expect("removed");
     let wanted = format!("process {number} has ended");

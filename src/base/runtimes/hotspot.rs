@@ -25,6 +25,10 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     own: Some("classes outside java., javax., jdk., sun."),
     record: Some("java -agentpath:libperf-jvmti.so"),
     switches: switch::HOTSPOT,
+    stays_silent: Some((
+        "releases before 17 cannot write one, and a process that is killed does not",
+        "--java-agent libperf-jvmti.so",
+    )),
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),

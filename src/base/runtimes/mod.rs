@@ -40,7 +40,7 @@ pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
-pub use switch::{Adds, Lands, Switch};
+pub use switch::{Adds, KEEPS_FRAMES, LAST_OF_HOTSPOT, Lands, Switch};
 pub(crate) use votes::{Guests, Votes};
 
 /// The runtime that wrote a dump, as far as its files give it away. Decides which known deviation of
@@ -261,6 +261,8 @@ pub struct Runtime {
     pub gives_up_at_stubs: Option<&'static str>,
     /// Its program and the release from which on it tells of its code, where older ones run without a word.
     pub tells_since: Option<(&'static str, (u32, u32))>,
+    /// Why its switches may have led to nothing, and the option of `pjit record` that leads to names all the same.
+    pub stays_silent: Option<(&'static str, &'static str)>,
     /// What to do about programs whose children end before their dumps are written.
     pub loses_dumps: Option<&'static str>,
 }
@@ -317,6 +319,7 @@ impl Runtime {
         gaps_in_map: None,
         gives_up_at_stubs: None,
         tells_since: None,
+        stays_silent: None,
         loses_dumps: None,
     };
 

@@ -18,7 +18,8 @@ pub struct Switch {
 /// What a variable needs to have in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adds {
-    /// Words behind those that are there, each unless it or its opposite is. Without the first the others make no sense.
+    /// Words behind those that are there, each unless it or its opposite is in a variable of the same runtime. Without the first word of
+    /// each of those the others make no sense.
     Words {
         /// A word, or one with its value.
         words: &'static [&'static str],
@@ -95,21 +96,38 @@ pub(super) const CPYTHON: &[Switch] = &[
     },
 ];
 
-/// The first word makes releases that lack the others start all the same.
-pub(super) const HOTSPOT: &[Switch] = &[Switch {
-    word: "java",
-    variable: "JAVA_TOOL_OPTIONS",
-    adds: Adds::Words {
-        words: &[
-            "-XX:+IgnoreUnrecognizedVMOptions",
-            "-XX:+UnlockDiagnosticVMOptions",
-            "-XX:+DumpPerfMapAtExit",
-            "-XX:+PreserveFramePointer",
-        ],
-        between: ' ',
+/// The first variable makes releases that lack words of the second start all the same. They are two because HotSpot 8 heeds it in what
+/// it reads later alone: with all words in the first one it ends.
+pub(super) const HOTSPOT: &[Switch] = &[
+    Switch {
+        word: "java",
+        variable: "JAVA_TOOL_OPTIONS",
+        adds: Adds::Words {
+            words: &["-XX:+IgnoreUnrecognizedVMOptions"],
+            between: ' ',
+        },
+        lands: Lands::Temporary,
     },
-    lands: Lands::Temporary,
-}];
+    Switch {
+        word: "java",
+        variable: LAST_OF_HOTSPOT,
+        adds: Adds::Words {
+            words: &[
+                "-XX:+UnlockDiagnosticVMOptions",
+                "-XX:+DumpPerfMapAtExit",
+                KEEPS_FRAMES,
+            ],
+            between: ' ',
+        },
+        lands: Lands::Temporary,
+    },
+];
+
+/// What HotSpot reads last, behind the options of its command line: this wins.
+pub const LAST_OF_HOTSPOT: &str = "_JAVA_OPTIONS";
+
+/// The option by which compiled methods keep frame pointers.
+pub const KEEPS_FRAMES: &str = "-XX:+PreserveFramePointer";
 
 pub(super) const PHP: &[Switch] = &[Switch {
     word: "php",
@@ -141,12 +159,24 @@ pub(super) const MONO: &[Switch] = &[Switch {
     lands: Lands::Temporary,
 }];
 
-pub(super) const DOTNET: &[Switch] = &[Switch {
-    word: "dotnet",
-    variable: "DOTNET_PerfMapEnabled",
-    adds: Adds::Value("3", &["DOTNET_PerfMapEnabled", "COMPlus_PerfMapEnabled"]),
-    lands: Lands::Temporary,
-}];
+/// Either of .NET's variables is an answer of the user's.
+const OF_DOTNET: &[&str] = &["DOTNET_PerfMapEnabled", "COMPlus_PerfMapEnabled"];
+
+/// Releases before 6 know the second alone.
+pub(super) const DOTNET: &[Switch] = &[
+    Switch {
+        word: "dotnet",
+        variable: OF_DOTNET[0],
+        adds: Adds::Value("3", OF_DOTNET),
+        lands: Lands::Temporary,
+    },
+    Switch {
+        word: "dotnet",
+        variable: OF_DOTNET[1],
+        adds: Adds::Value("3", OF_DOTNET),
+        lands: Lands::Temporary,
+    },
+];
 
 pub(super) const QEMU: &[Switch] = &[Switch {
     word: "qemu",

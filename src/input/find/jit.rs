@@ -158,6 +158,11 @@ pub(crate) fn perf_map_path(pid: u32) -> PathBuf {
     Path::new(MAPS).join(perf_map_name(pid))
 }
 
+/// What .NET to 5 writes with its perf map: the files that it loaded, which a recording knows.
+pub(crate) fn perf_info_path(pid: u32) -> PathBuf {
+    Path::new(MAPS).join(format!("perfinfo-{pid}.map"))
+}
+
 /// The process whose code without a file perf gives this name.
 pub(crate) fn pid_of_perf_map(name: &str) -> Option<u32> {
     let number = name.strip_prefix("/tmp/perf-")?.strip_suffix(".map")?;

@@ -116,7 +116,7 @@ pub fn plan(
             continue;
         }
         let agent = choice.java_agent.as_deref();
-        let agent = agent.filter(|_| switch.word == AGENT_OF);
+        let agent = agent.filter(|_| switch.variable == AGENT_IN);
         add(switch, given, folder, agent, &mut environment);
         let has_place = given.contains_key(OsStr::new(AGENT_WRITES));
         if agent.is_some() && !has_place {
@@ -142,8 +142,8 @@ pub fn plan(
     environment
 }
 
-/// Whose agent there is.
-const AGENT_OF: &str = "java";
+/// Which variable may load an agent.
+const AGENT_IN: &str = "JAVA_TOOL_OPTIONS";
 /// Below which folder it writes its dumps, else below that of the user.
 const AGENT_WRITES: &str = "JITDUMPDIR";
 
@@ -167,7 +167,8 @@ fn add(
         Adds::Words { words, between } => {
             let agent = agent.map(|path| format!("-agentpath:{}", path.display()));
             let words: Vec<&str> = words.iter().copied().chain(agent.as_deref()).collect();
-            merged(old.map(OsString::as_os_str), &words, between)
+            let there = said_to(switch.word, given);
+            there.and_then(|there| merged(old.map(OsString::as_os_str), &there, &words, between))
         }
         Adds::Value(value, answers) => {
             let is_answered = answers
@@ -195,19 +196,31 @@ fn add(
         }));
 }
 
-/// The words behind those that are there, and which are new; nothing if none is, or if the first is contradicted.
-fn merged(old: Option<&OsStr>, words: &[&str], between: char) -> Option<(OsString, String)> {
-    let there = old.map(|old| old.to_string_lossy().replace(',', " "));
-    let there: Vec<Said> = there
-        .as_deref()
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(Said::of)
-        .collect();
-    let first = Said::of(words.first()?);
-    if there.iter().any(|said| said.contradicts(&first)) {
-        return None;
+/// What is said to a runtime by its variables; nothing where one contradicts a first word.
+fn said_to(runtime: &str, given: &BTreeMap<OsString, OsString>) -> Option<Vec<Said>> {
+    let mut said = Vec::new();
+    let mut firsts = Vec::new();
+    for switch in switches().filter(|switch| switch.word == runtime) {
+        let Adds::Words { words, .. } = switch.adds else {
+            continue;
+        };
+        firsts.extend(words.first().map(|word| Said::of(word)));
+        let there = given.get(OsStr::new(switch.variable));
+        let there = there.map(|value| value.to_string_lossy().replace(',', " "));
+        let words = there.as_deref().unwrap_or_default().split_whitespace();
+        said.extend(words.map(Said::of));
     }
+    let is_refused = |first: &Said| said.iter().any(|said| said.contradicts(first));
+    (!firsts.iter().any(is_refused)).then_some(said)
+}
+
+/// The words behind those of a variable, and which are new: those that are not `there`. Nothing if none is.
+fn merged(
+    old: Option<&OsStr>,
+    there: &[Said],
+    words: &[&str],
+    between: char,
+) -> Option<(OsString, String)> {
     let is_new = |word: &&str| {
         let word = Said::of(word);
         !there.iter().any(|said| said.is_about(&word))
@@ -326,10 +339,11 @@ mod tests {
         );
         assert_eq!(get("PYTHONPERFSUPPORT"), "1");
         assert_eq!(get("PYTHON_PERF_JIT_SUPPORT"), "1");
+        // HotSpot 8 ends at words that it does not know in the first one.
+        assert_eq!(get("JAVA_TOOL_OPTIONS"), "-XX:+IgnoreUnrecognizedVMOptions");
         assert_eq!(
-            get("JAVA_TOOL_OPTIONS"),
-            "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit \
-             -XX:+PreserveFramePointer"
+            get("_JAVA_OPTIONS"),
+            "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"
         );
         assert_eq!(get("ERL_ZFLAGS"), "+JPperf true");
         assert_eq!(get("MONO_ENV_OPTIONS"), "--jitmap");
@@ -356,10 +370,9 @@ mod tests {
         );
         assert_eq!(node("--interpreted_frames_native_stack --perf_prof"), None);
         assert_eq!(
-            merged_into("JAVA_TOOL_OPTIONS", "-Xmx1g -XX:+DumpPerfMapAtExit").as_deref(),
+            merged_into("_JAVA_OPTIONS", "-Xmx1g -XX:+DumpPerfMapAtExit").as_deref(),
             Some(
-                "-Xmx1g -XX:+DumpPerfMapAtExit -XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
-                 -XX:+PreserveFramePointer"
+                "-Xmx1g -XX:+DumpPerfMapAtExit -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer"
             )
         );
         assert_eq!(
@@ -378,6 +391,7 @@ mod tests {
             ("NODE_OPTIONS", "--no-perf-prof"),
             ("NODE_OPTIONS", "--no_perf_prof --trace-gc"),
             ("JAVA_TOOL_OPTIONS", "-XX:-IgnoreUnrecognizedVMOptions"),
+            ("_JAVA_OPTIONS", "-XX:-UnlockDiagnosticVMOptions"),
             ("ERL_ZFLAGS", "+JPperf false"),
             ("PYTHONPERFSUPPORT", "0"),
             ("MONO_ENV_OPTIONS", "--jitmap --debug"),
@@ -389,10 +403,13 @@ mod tests {
         // One answer counts for both variables.
         let python = of(&[("PYTHONPERFSUPPORT", "0")], &[]);
         assert_eq!(value(&python, "PYTHON_PERF_JIT_SUPPORT"), None);
-        let java = merged_into("JAVA_TOOL_OPTIONS", "-XX:-PreserveFramePointer");
-        let java = java.expect("the map alone");
-        assert!(java.starts_with("-XX:-PreserveFramePointer "), "{java}");
-        assert!(!java.contains("+PreserveFramePointer"), "{java}");
+        // What is said in one variable holds for the other of the same runtime.
+        let java = |given| value(&of(&[("JAVA_TOOL_OPTIONS", given)], &[]), "_JAVA_OPTIONS");
+        assert_eq!(
+            java("-XX:-PreserveFramePointer").as_deref(),
+            Some("-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit")
+        );
+        assert_eq!(java("-XX:-IgnoreUnrecognizedVMOptions"), None);
     }
 
     #[test]
@@ -445,7 +462,7 @@ mod tests {
         let made = given(&[]);
         let java = value(&made, "JAVA_TOOL_OPTIONS").expect("set");
         assert!(
-            java.ends_with("FramePointer -agentpath:/opt/agent.so"),
+            java.ends_with("VMOptions -agentpath:/opt/agent.so"),
             "{java}"
         );
         assert_eq!(value(&made, "JITDUMPDIR").as_deref(), Some("/out"));

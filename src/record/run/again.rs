@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::folder::STORY;
 use super::{Failure, Request};
+use crate::find::SearchPaths;
 use crate::record::plan::Target;
 use crate::record::plan::environment::Choice;
 use crate::record::plan::options::{Asked, CallGraph};
@@ -89,6 +90,7 @@ fn request(story: &Value) -> Option<Request> {
             more: texts(&asked["perf"]),
         },
         files: asked["files"] == true,
+        search: SearchPaths::default(),
         choice: Choice {
             without: texts(&asked["no_switch"]),
             java_agent: asked["java_agent"].as_str().map(PathBuf::from),

@@ -18,7 +18,7 @@ use super::programs::{is_fleeting, still_there};
 use crate::assembly;
 use crate::bundle::{NEEDS, Wanted, place_of_program};
 use crate::diagnostics::Diagnostics;
-use crate::find::{CACHE, place_of_build};
+use crate::find::{SearchPaths, place_of_build};
 use crate::input::{Judged, Origin, Role, identity};
 use crate::load::{LoadOptions, Mapped, Source, bundle};
 use crate::record::plan::{Note, Target};
@@ -76,11 +76,11 @@ pub(super) fn keep_fleeting(
 }
 
 /// Copies all that a reading of the recording took of this machine.
-pub(super) fn keep_all(folder: &Path) -> (Vec<Moved>, Vec<Note>) {
+pub(super) fn keep_all(folder: &Path, search: SearchPaths) -> (Vec<Moved>, Vec<Note>) {
     let diag = Diagnostics::new();
     let mut load = LoadOptions::of(Source::File(folder.join("perf.data")));
     load.needs = NEEDS;
-    load.search.buildid_dir = std::env::var_os("HOME").map(|home| Path::new(&home).join(CACHE));
+    load.search = search;
     let code = assembly::Request {
         lines: true,
         ..assembly::Request::default()

@@ -17,11 +17,12 @@ use super::folder::keep_kallsyms;
 use super::keeper::Kept;
 use crate::diagnostics::Diagnostics;
 use crate::find::{
-    file_name, gathered_name, is_log_beside_dump, left_behind, path_of, perf_map_name,
-    perf_map_path, temporary_dump,
+    file_name, gathered_name, is_log_beside_dump, left_behind, path_of, perf_info_path,
+    perf_map_name, perf_map_path, temporary_dump,
 };
 use crate::input::identity;
 use crate::load::{Source, Whereabouts, whereabouts};
+use crate::record::plan::environment::Environment;
 use crate::record::plan::{Note, Target};
 use crate::runtimes::Producer;
 
@@ -77,7 +78,9 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
             gathering.take_held(kept.dump(pid), &name, &mut gathered);
             continue;
         }
-        gathering.take(&perf_map_path(pid), &name, pid, &mut gathered);
+        if gathering.take(&perf_map_path(pid), &name, pid, &mut gathered) && !lives(pid, None) {
+            gathering.remove_made(&perf_info_path(pid));
+        }
         gathering.take(&temporary_dump(pid), &dump_name_of(pid), pid, &mut gathered);
     }
     if found.in_kernel > 0
@@ -112,11 +115,49 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
     gathered
 }
 
-/// Programs that took time, of releases that do not tell of their code: nothing else shows that functions are missing.
-fn too_old(found: &Whereabouts) -> Vec<Note> {
+/// Whether processes took so much time that what is missing of them is worth telling.
+fn took_time(found: &Whereabouts, pids: &BTreeSet<u32>) -> bool {
     /// Per cent of all samples.
     const WORTH_TELLING: u64 = 5;
     let all: u64 = found.samples.values().sum();
+    let samples = pids.iter().filter_map(|pid| found.samples.get(pid));
+    all > 0 && samples.sum::<u64>() * 100 >= all * WORTH_TELLING
+}
+
+/// Runtimes that got their switches, took time and wrote nothing.
+pub(super) fn silent(gathered: &Gathered, environment: &Environment) -> Vec<Note> {
+    let found = &gathered.whereabouts;
+    let has_switch = |name: &str| {
+        let mut variables = environment.variables.iter();
+        variables.any(|variable| variable.name == name)
+    };
+    let told = |pid: &&u32| {
+        let names = [perf_map_name(**pid), dump_name_of(**pid)];
+        let mut moved = gathered.moved.iter();
+        moved.any(|moved| names.contains(&moved.name))
+    };
+    let notes = Producer::all().filter_map(|runtime| {
+        let (why, option) = runtime.stays_silent?;
+        let library = runtime.library?.as_bytes();
+        if !runtime
+            .switches
+            .iter()
+            .all(|switch| has_switch(switch.variable))
+        {
+            return None;
+        }
+        let mut programs = found.programs.iter();
+        let (_, mapped) = programs.find(|(path, _)| file_name(path) == library)?;
+        let pids: BTreeSet<u32> = mapped.by.iter().filter(|pid| !told(pid)).copied().collect();
+        let note = Note::new(format!("{} wrote no perf map: {why}", runtime.short_name));
+        let note = note.mended_by(format!("pjit record {option} -- …"));
+        took_time(found, &pids).then_some(note)
+    });
+    notes.collect()
+}
+
+/// Programs that took time, of releases that do not tell of their code: nothing else shows that functions are missing.
+fn too_old(found: &Whereabouts) -> Vec<Note> {
     let old = found.programs.iter().filter_map(|(path, mapped)| {
         let name = String::from_utf8_lossy(file_name(path));
         let (runtime, since) = Producer::all().find_map(|runtime| {
@@ -125,14 +166,12 @@ fn too_old(found: &Whereabouts) -> Vec<Note> {
             let own: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
             (own < since).then_some((runtime, since))
         })?;
-        let samples = mapped.by.iter().filter_map(|pid| found.samples.get(pid));
-        let took: u64 = samples.sum();
         let (major, minor) = since;
         let text = format!(
             "{name} cannot tell which functions of scripts it runs: {} {major}.{minor} or newer can",
             runtime.name
         );
-        (all > 0 && took * 100 >= all * WORTH_TELLING).then(|| Note::new(text))
+        took_time(found, &mapped.by).then(|| Note::new(text))
     });
     old.collect()
 }
@@ -199,15 +238,19 @@ impl Gathering<'_> {
     /// V8 logs as soon as it writes dumps, and nobody wants that log.
     fn remove_logs(&self, folder: &Path, pid: u32) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if !is_log_beside_dump(entry.file_name().as_encoded_bytes(), pid) {
-                continue;
+            if is_log_beside_dump(entry.file_name().as_encoded_bytes(), pid) {
+                self.remove_made(&entry.path());
             }
-            let is_ours = entry.metadata().is_ok_and(|meta| {
-                meta.is_file() && meta.uid() == geteuid().as_raw() && self.is_made_since(&meta)
-            });
-            if is_ours {
-                let _ = fs::remove_file(entry.path());
-            }
+        }
+    }
+
+    /// Removes a file of this user's that was made since the start.
+    fn remove_made(&self, path: &Path) {
+        let is_ours = fs::symlink_metadata(path).is_ok_and(|meta| {
+            meta.is_file() && meta.uid() == geteuid().as_raw() && self.is_made_since(&meta)
+        });
+        if is_ours {
+            let _ = fs::remove_file(path);
         }
     }
 
@@ -323,6 +366,43 @@ fn copy(file: &File, to: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::plan::environment::Variable;
+
+    #[test]
+    fn runtimes_that_wrote_nothing_are_told() {
+        let mut gathered = Gathered::default();
+        let found = &mut gathered.whereabouts;
+        let java = found.programs.entry(b"/jvm/lib/server/libjvm.so".to_vec());
+        java.or_default().by.extend([1, 2]);
+        found.samples = [(1, 4), (2, 50), (3, 46)].into();
+        let variable = |name| Variable {
+            name,
+            value: "".into(),
+            added: String::new(),
+        };
+        let environment = |names: &[&'static str]| Environment {
+            variables: names.iter().copied().map(variable).collect(),
+            ..Environment::default()
+        };
+        let both = environment(&["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"]);
+        let [note] = &silent(&gathered, &both)[..] else {
+            panic!("one note")
+        };
+        assert!(
+            note.text.starts_with("Java wrote no perf map: "),
+            "{note:?}"
+        );
+        let remedy = "pjit record --java-agent libperf-jvmti.so -- …";
+        assert_eq!(note.remedy.as_deref(), Some(remedy));
+        // Who got no switch, or did too little to be worth it, or wrote.
+        assert_eq!(silent(&gathered, &environment(&["JAVA_TOOL_OPTIONS"])), []);
+        gathered.moved.push(Moved {
+            name: "perf-2.map".to_owned(),
+            from: "/tmp/perf-2.map".into(),
+            copied: false,
+        });
+        assert_eq!(silent(&gathered, &both), []);
+    }
 
     #[test]
     fn old_releases_that_took_time_are_told() {

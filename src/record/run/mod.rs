@@ -34,6 +34,7 @@ use super::plan::environment::{self, Choice, Environment};
 use super::plan::options::{Asked, Options};
 use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
+use crate::find::SearchPaths;
 use crate::load::Whereabouts;
 pub use again::again;
 use command::{Gate, status_of, status_of_signal};
@@ -66,6 +67,8 @@ pub struct Request {
     pub asked: Asked,
     /// Whether all programs that were met are copied.
     pub files: bool,
+    /// Where their debug files are looked for.
+    pub search: SearchPaths,
     /// What becomes of runtimes.
     pub choice: Choice,
     /// The folder, if it was named.
@@ -336,6 +339,9 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
+    if request.choice.java_agent.is_none() {
+        notes.extend(gather::silent(&gathered, &environment));
+    }
     let found = &gathered.whereabouts;
     let (copied, told) = copies::keep_fleeting(
         folder.path(),
@@ -347,7 +353,7 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     gathered.moved.extend(copied);
     notes.extend(told);
     if request.files {
-        let (copied, told) = copies::keep_all(folder.path());
+        let (copied, told) = copies::keep_all(folder.path(), request.search.clone());
         gathered.moved.extend(copied);
         notes.extend(told);
     }

@@ -107,20 +107,29 @@ impl Drop for Added {
     }
 }
 
-/// Removes what a pjit left that was killed. What somebody still records the kernel keeps.
+/// Removes what a pjit left that was killed. What somebody still records the kernel keeps; perf of a pjit that was just killed lets go
+/// of one after the other.
 pub(super) fn remove_of_the_dead() {
     let Ok(list) = list() else { return };
-    let text = fs::read_to_string(&list).unwrap_or_default();
-    for name in text.lines().filter_map(name_of) {
-        let pid = name
-            .strip_prefix(GROUP)
-            .and_then(|rest| rest.split('/').next());
-        let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
-        let is_dead = |pid| !Path::new(&format!("/proc/{pid}")).exists();
-        if pid.is_some_and(is_dead) {
-            let _ = write(&list, &format!("-:{name}"));
-        }
-    }
+    // What is left then the next one removes.
+    let _ = with_patience(|| {
+        let text = fs::read_to_string(&list).unwrap_or_default();
+        let dead = text
+            .lines()
+            .filter_map(name_of)
+            .filter(|name| is_of_dead(name));
+        let removed = dead.map(|name| write(&list, &format!("-:{name}")));
+        removed.fold(Ok(()), io::Result::and)
+    });
+}
+
+/// Whether a probe is of a pjit that is gone.
+fn is_of_dead(name: &str) -> bool {
+    let pid = name
+        .strip_prefix(GROUP)
+        .and_then(|rest| rest.split('/').next());
+    let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
+    pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
 /// `GROUP/NAME` of `p:GROUP/NAME FILE:OFFSET …`

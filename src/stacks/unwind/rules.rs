@@ -189,7 +189,16 @@ pub(super) struct Candidate {
     /// The register that holds the return address while the stack below it is rearranged.
     pub(super) link: Option<u8>,
     /// The frame pointer is taken though nothing tells that the code keeps one: it may be that of any frame further out.
-    pub(super) is_blind: bool,
+    pub(super) blind: Option<Blind>,
+}
+
+/// Where a frame pointer may be that of a frame further out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Blind {
+    /// The code may keep none.
+    Everywhere,
+    /// The code keeps one, and where its frame is built and taken down is not known.
+    AtItsEnds,
 }
 
 /// What a candidate's return address must satisfy, apart from being executable.
@@ -217,7 +226,7 @@ impl Candidate {
             not_self: false,
             reach: (0, 0),
             link: None,
-            is_blind: false,
+            blind: None,
         }
     }
 

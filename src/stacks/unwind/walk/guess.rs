@@ -9,7 +9,7 @@ use crate::address::{Avma, FileOffset};
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
 use crate::unwind::memo::CallCheck;
-use crate::unwind::rules::{Candidate, CandidateList, Candidates, Check, Kind};
+use crate::unwind::rules::{Blind, Candidate, CandidateList, Candidates, Check, Kind};
 use crate::unwind::stack::FAR;
 use crate::unwind::{CodeLocation, FrameOrigin, go, jit};
 
@@ -36,7 +36,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                     if candidate.origin == FrameOrigin::FramePointer && is_interpreter(&at.place) {
                         self.leave_interpreter();
                     }
-                    if candidate.is_blind && self.leaves_out(at, &cursor) {
+                    let blind = candidate.blind;
+                    if blind.is_some_and(|blind| self.leaves_out(blind, at, &cursor)) {
                         *origin = FrameOrigin::PastFrames;
                         self.way = None;
                     }
@@ -128,9 +129,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// Whether the step from a frame of JIT code to the current one went past others. Code that leaves the frame pointer alone
     /// has its native caller's in it, and what that leads to looks like a caller: Mono's stacks went from any function
     /// to what had called the program's `Main`. The words between give it away: return addresses into two other functions
-    /// of the same sort. One proves nothing, for it may be left over from a call that is done.
+    /// of the same sort. One proves nothing, for it may be left over from a call that is done. Code that does build a frame goes past
+    /// its caller in its first and last instructions alone, where the return address is the first word or behind the saved register.
     #[cold]
-    fn leaves_out(&self, at: &Located<'w, 'a>, from: &Cursor) -> bool {
+    fn leaves_out(&self, blind: Blind, at: &Located<'w, 'a>, from: &Cursor) -> bool {
         /// Runtimes keep their code within reach of direct calls.
         const NEAR: u64 = 1 << 31;
         let CodeLocation::Jit { id: own, .. } = at.place else {
@@ -139,8 +141,12 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let word_size = u64::from(A::WORD);
         // The step has taken the return address and the frame pointer.
         let frame = self.cursor.sp.saturating_sub(2 * word_size);
+        let end = match blind {
+            Blind::Everywhere => frame,
+            Blind::AtItsEnds => frame.min(from.sp.saturating_add(2 * word_size)),
+        };
         let (mut slot, mut first) = (from.sp, None);
-        while from.sp_exact && slot < frame {
+        while from.sp_exact && slot < end {
             let Some(word) = self.stack.word::<A>(slot) else {
                 break;
             };
@@ -161,6 +167,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 continue;
             }
             match first {
+                None if blind == Blind::AtItsEnds => return true,
                 None => first = Some(id),
                 Some(known) if known != id => return true,
                 Some(_) => {}

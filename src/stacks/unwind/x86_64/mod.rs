@@ -17,7 +17,7 @@ use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::discover::Functions;
 use super::flow::Flow;
 use super::jit::{CodeView, Habit};
-use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
+use super::rules::{Blind, Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
 use crate::arch::Arch;
 use crate::dso::elf::ElfFile;
 use crate::perfdata::Registers;
@@ -230,10 +230,10 @@ fn frame_pointer(check: Check) -> Candidate {
 /// The same where nothing tells that the code builds such a frame.
 fn blind_frame_pointer(code: &CodeView<'_>) -> Candidate {
     Candidate {
-        is_blind: match code.habit {
-            Habit::Unknown => true,
-            Habit::CallersKeepFrames => code.leaf,
-            _ => false,
+        blind: match code.habit {
+            Habit::Unknown => Some(Blind::Everywhere),
+            Habit::CallersKeepFrames if code.leaf => Some(Blind::AtItsEnds),
+            _ => None,
         },
         ..frame_pointer(Check::NotRefuted)
     }
