@@ -5,7 +5,7 @@
 //! was made since then, by a process that is gone, is moved; everything else is copied.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::find::{
     file_name, gathered_name, is_log_beside_dump, left_behind, path_of, perf_map_name,
     perf_map_path, temporary_dump,
 };
-use crate::input::identity;
+use crate::input::{born, identity};
 use crate::load::{Source, Whereabouts, whereabouts};
 use crate::record::plan::{Note, Target};
 use crate::runtimes::Producer;
@@ -203,7 +203,9 @@ impl Gathering<'_> {
                 continue;
             }
             let is_ours = entry.metadata().is_ok_and(|meta| {
-                meta.is_file() && meta.uid() == geteuid().as_raw() && self.is_made_since(&meta)
+                meta.is_file()
+                    && meta.uid() == geteuid().as_raw()
+                    && self.is_made_since(&entry.path())
             });
             if is_ours {
                 let _ = fs::remove_file(entry.path());
@@ -212,8 +214,8 @@ impl Gathering<'_> {
     }
 
     /// Whether it was not there before the start. File systems that do not tell have said nothing.
-    fn is_made_since(&self, meta: &Metadata) -> bool {
-        meta.created().is_ok_and(|created| created >= self.began)
+    fn is_made_since(&self, path: &Path) -> bool {
+        born(path).is_some_and(|born| born >= self.began)
     }
 
     /// Copies a file of a container, if it is of this recording.
@@ -274,8 +276,8 @@ impl Gathering<'_> {
             return false;
         }
         let is_gone = !lives(pid, None);
-        let may_be_moved = is_gone && owner == own && self.is_made_since(meta);
-        if self.is_command && is_new && meta.created().is_ok_and(|created| created < self.began) {
+        let may_be_moved = is_gone && owner == own && self.is_made_since(from);
+        if self.is_command && is_new && born(from).is_some_and(|born| born < self.began) {
             let text = format!(
                 "{} was there before: it may tell of older code, too",
                 from.display()
