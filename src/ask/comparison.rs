@@ -122,12 +122,13 @@ impl Comparing {
 /// Warns of what makes a comparison doubtful.
 pub(super) fn doubt(sides: &Sides, comparison: &Comparison, diag: &Diagnostics) {
     let (base, new) = comparison.matched;
-    let low = [("base", base), ("new", new)]
-        .map(|(side, share)| (share < 0.9).then(|| format!("{:.0}% of {side}", 100.0 * share)));
+    let low = [("base", base), ("new", new)].map(|(side, share)| {
+        (share < 0.9).then(|| format!("{:.0}% of {side}", 100.0 * (1.0 - share)))
+    });
     let low: Vec<String> = low.into_iter().flatten().collect();
     if !low.is_empty() {
         diag.warn(format!(
-            "only {} are in functions of both: other names, other programs?",
+            "in functions that only one side has: {}; other names, other programs?",
             low.join(" and ")
         ));
     }

@@ -64,7 +64,9 @@ pub(super) const PAGE: Page = Page {
 };
 
 /// Arguments of `pjit annotate`.
+// perf has -f; there is nothing here that it could force.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("force", |arg| arg.hide(true)))]
 pub struct AnnotateArgs {
     /// Only this function, by its name or the beginning of one name
     #[arg(value_name = "SYMBOL")]

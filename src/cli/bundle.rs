@@ -1,5 +1,6 @@
 //! `pjit bundle`: a recording with everything that reading it takes, in one folder or archive.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
@@ -145,8 +146,7 @@ impl BundleArgs {
     }
 
     fn target(&self, recording: &Path) -> Target {
-        let stem = recording.file_stem().unwrap_or_default();
-        let mut name = stem.to_owned();
+        let mut name = named_after(recording).to_owned();
         name.push(".bundle");
         let Some(output) = &self.output else {
             let mut path = name.clone();
@@ -170,6 +170,16 @@ impl BundleArgs {
                 .map_or_else(|| name.into(), PathBuf::from),
         }
     }
+}
+
+/// The name of a recording: that of its folder where it is called as all are.
+fn named_after(recording: &Path) -> &OsStr {
+    let folder = recording.parent().and_then(Path::file_name);
+    let is_any = recording
+        .file_name()
+        .is_some_and(|name| name == "perf.data");
+    let stem = recording.file_stem().unwrap_or_default();
+    folder.filter(|_| is_any).unwrap_or(stem)
 }
 
 impl Target {

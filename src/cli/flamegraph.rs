@@ -107,10 +107,6 @@ pub struct FlamegraphArgs {
     #[arg(long, value_name = "NEW", num_args = 1.., requires = "diff", conflicts_with = "files")]
     to: Vec<PathBuf>,
 
-    /// How the difference is shown.
-    #[command(flatten)]
-    comparison: ComparisonArgs,
-
     /// Only this event [default: a clock or cycles]
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
@@ -138,6 +134,10 @@ pub struct FlamegraphArgs {
     /// Leave the time panel out of the page
     #[arg(long, conflicts_with = "diff")]
     no_time: bool,
+
+    /// How the difference is shown.
+    #[command(flatten)]
+    comparison: ComparisonArgs,
 
     /// Title [default: the program]
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
@@ -350,7 +350,12 @@ impl Verb for FlamegraphArgs {
         };
         out.finish()?;
         if let Some(path) = target.path {
-            let line = format!("{}: {closing}", path.display());
+            let next = if browser.is_some() {
+                ""
+            } else {
+                "; open it in a browser"
+            };
+            let line = format!("{}: {closing}{next}", path.display());
             writeln!(std::io::stderr(), "{}", harmless(&line))?;
             if let Some(browser) = browser {
                 browser.show(&path)?;

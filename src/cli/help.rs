@@ -49,7 +49,8 @@ fn shared(long: &str) -> Option<&'static str> {
     Some(match long {
         "comms" | "dsos" | "symbols" | "cpu" | "socket-filter" | "time" | "symbol-filter"
         | "exclude-other" | "parent" | "hide-unresolved" | "pid" | "tid" | "focus" | "ignore"
-        | "tagfocus" | "tagignore" | "event" | "idle" | "parallelism" => "Filters",
+        | "tagfocus" | "tagignore" | "event" | "idle" | "parallelism" | "phase" | "between"
+        | "within" | "slowest" | "switch-on" | "switch-off" | "show-on-off-events" => "Filters",
         "hide" | "show" | "show-from" | "no-cut-marks" | "cut-marks" | "stitch" | "no-stitch"
         | "no-root" | "no-inline" | "inline" => "Frames",
         "weight" | "no-trim" => "Weight",
@@ -57,7 +58,7 @@ fn shared(long: &str) -> Option<&'static str> {
         "vmlinux" | "kallsyms" | "ignore-vmlinux" | "modules" | "symfs" | "buildid-dir"
         | "no-demangle" | "demangle" | "demangle-kernel" | "cwasm" | "wasm" | "source-map"
         | "source-root" | "prefix" | "prefix-strip" => "Symbols and sources",
-        "input" | "jitdump" | "perf-map" | "force" | "no-config" | "strict" | "jobs"
+        "input" | "from" | "jitdump" | "perf-map" | "force" | "no-config" | "strict" | "jobs"
         | "verbose" => "Input",
         "format" | "budget" | "full-names" | "output" | "force-output" | "color" | "no-pager" => {
             "Output"

@@ -75,7 +75,8 @@ pub struct OfFetch;
 
 impl Unfit for OfFetch {
     const WHY: &'static str = "fetch shows no stacks";
-    const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, CUTS, &["force", "source_map"]];
+    const OPTIONS: &'static [&'static [&'static str]] =
+        &[NAMES, CUTS, &["force", "source_map", "cwasm", "wasm"]];
 }
 
 /// `pjit bundle`: packs what any view may ask for.

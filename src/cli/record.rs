@@ -249,6 +249,7 @@ mod recording {
     use crate::ask::{AskError, Check, Comparing, Request, Summary};
     use crate::check::{Limits, Numbers};
     use crate::cli::input::Environment;
+    use crate::cli::refusal::said;
     use crate::diagnostics::Diagnostics;
     use crate::load::Source;
     use crate::output::answer::{self, Format};
@@ -277,9 +278,9 @@ mod recording {
             record(args, environment)
         };
         done.unwrap_or_else(|failure| {
-            let mut text = format!("error: {}\n", harmless(&failure.text));
+            let mut text = said("error", &failure.text, None);
             for remedy in &failure.remedies {
-                text.push_str(&format!("hint: {}\n", harmless(remedy)));
+                text.push_str(&said("hint", remedy, None));
             }
             say(&text);
             ExitCode::from(failure.status)
@@ -612,10 +613,7 @@ mod recording {
     fn noted<'n>(notes: impl IntoIterator<Item = &'n Note>) -> String {
         let mut text = String::new();
         for note in notes {
-            text.push_str(&format!("note: {}\n", harmless(&note.text)));
-            if let Some(remedy) = &note.remedy {
-                text.push_str(&format!("      {}\n", harmless(remedy)));
-            }
+            text.push_str(&said("note", &note.text, note.remedy.as_deref()));
         }
         text
     }

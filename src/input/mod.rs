@@ -30,6 +30,8 @@ pub use gate::{Door, Identity, Judged, Kept};
 pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
 pub use opened::{Rights, note_opened, open_named, rights_of_opened, was_opened};
+#[cfg(target_os = "linux")]
+pub use os::born;
 pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};

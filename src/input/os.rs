@@ -8,6 +8,11 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::fs::{File, FileType, Metadata};
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[cfg(target_os = "linux")]
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 /// A recorded name as the system takes it.
 #[cfg(unix)]
@@ -73,12 +78,36 @@ pub struct FileFacts {
     pub born: Option<std::time::SystemTime>,
 }
 
+/// When the file of this name was made, if its file system tells; a link is the file. std does not ask where the C library
+/// is musl, as in packages.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn born(path: &Path) -> Option<SystemTime> {
+    let at = AtFlags::SYMLINK_NOFOLLOW;
+    stated(statx(CWD, path, at, StatxFlags::BTIME))
+}
+
+/// The same of an open file.
+#[cfg(target_os = "linux")]
+fn born_of(file: &File) -> Option<SystemTime> {
+    let at = AtFlags::EMPTY_PATH;
+    stated(statx(file, "", at, StatxFlags::BTIME))
+}
+
+#[cfg(target_os = "linux")]
+fn stated(found: rustix::io::Result<rustix::fs::Statx>) -> Option<SystemTime> {
+    let found = found.ok()?;
+    let born = found.stx_btime;
+    let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let since = Duration::new(u64::try_from(born.tv_sec).ok()?, born.tv_nsec);
+    is_told.then(|| UNIX_EPOCH.checked_add(since)).flatten()
+}
+
 /// The same of an open file; nothing where files have no inodes.
 #[cfg(target_os = "linux")]
 #[must_use]
-pub fn facts_of(meta: &Metadata) -> Option<FileFacts> {
+pub fn facts_of(file: &File, meta: &Metadata) -> Option<FileFacts> {
     use std::os::unix::fs::MetadataExt;
-    use std::time::{Duration, UNIX_EPOCH};
     let written = (meta.mtime(), meta.mtime_nsec());
     let changed = written.max((meta.ctime(), meta.ctime_nsec()));
     let time = |(seconds, nanoseconds): (i64, i64)| {
@@ -94,14 +123,14 @@ pub fn facts_of(meta: &Metadata) -> Option<FileFacts> {
         size: meta.len(),
         changed: time(changed)?,
         written: time(written)?,
-        born: meta.created().ok(),
+        born: born_of(file),
     })
 }
 
 /// The same of an open file; nothing where files have no inodes.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
-pub fn facts_of(_: &Metadata) -> Option<FileFacts> {
+pub fn facts_of(_: &File, _: &Metadata) -> Option<FileFacts> {
     None
 }
 
@@ -182,4 +211,21 @@ pub(super) fn stdin() -> std::io::Result<File> {
     #[cfg(windows)]
     let stdin = std::os::windows::io::AsHandle::as_handle(&std::io::stdin()).try_clone_to_owned();
     stdin.map(File::from)
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn a_file_is_born_when_std_says() {
+        use super::*;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        let file = File::create_new(&path).expect("made");
+        std::os::unix::fs::symlink("nowhere", &link).expect("made");
+        let told = file.metadata().expect("it is there").created().ok();
+        assert_eq!((born(&path), born_of(&file)), (told, told));
+        assert_eq!(born(&link).is_some(), told.is_some());
+        assert_eq!(born(&folder.path().join("none")), None);
+    }
 }

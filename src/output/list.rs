@@ -158,7 +158,7 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
     }
     if listed.unplaced.inclusive.samples > 0 {
         let what = if listed.files.is_empty() {
-            "no line is known (debug information, a dump with lines and source maps have them)"
+            "no line is known (debug information, a dump with lines and source maps have them); pjit peek shows its calls"
         } else {
             "without a line"
         };

@@ -1,5 +1,6 @@
 //! Texts that people read: README, pages, papers, help. Sentences are short, words plain, lines fit, and what is shown is real.
 
+mod effects;
 mod help;
 mod messages;
 mod pages;

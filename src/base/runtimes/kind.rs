@@ -53,9 +53,15 @@ impl Kind {
     }
 }
 
+/// Folders of npm's packages, the last ones where Debian has its own.
+pub(super) const NPM_FOLDERS: [&str; 3] =
+    ["/node_modules/", "/usr/share/nodejs/", "-linux-gnu/nodejs/"];
+
 /// Whether a path leads into the packages of others.
 #[must_use]
 pub fn is_package(path: &str) -> bool {
-    let folders = ["/node_modules/", "/site-packages/", "/dist-packages/"];
-    folders.iter().any(|folder| path.contains(folder))
+    let mut folders = NPM_FOLDERS
+        .iter()
+        .chain(&["/site-packages/", "/dist-packages/"]);
+    folders.any(|folder| path.contains(folder))
 }

@@ -1,6 +1,6 @@
 //! Whose a function is: the package that pays for what it takes, or nobody, so that its caller does.
 
-use super::kind::Kind;
+use super::kind::{Kind, NPM_FOLDERS};
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,9 +89,10 @@ impl Whose {
 /// The package of a file below `node_modules`, the innermost one; two parts if the first begins with `@`.
 #[must_use]
 pub fn npm(path: &str) -> Option<String> {
-    const FOLDER: &str = "/node_modules/";
-    let below = match path.rfind(FOLDER) {
-        Some(at) => &path[at + FOLDER.len()..],
+    let folders = NPM_FOLDERS.iter();
+    let below = folders.filter_map(|folder| Some(path.rfind(folder)? + folder.len()));
+    let below = match below.max() {
+        Some(at) => &path[at..],
         None => match path.strip_prefix("node_modules/") {
             Some(below) => below,
             // Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/`.
@@ -271,6 +272,11 @@ mod tests {
                 Some("@babel/traverse"),
             ),
             ("/w/node_modules/a/node_modules/b/i.js", Some("b")),
+            (
+                "/usr/share/nodejs/typescript/lib/tsc.js",
+                Some("typescript"),
+            ),
+            ("/usr/share/nodejs/a/node_modules/b/i.js", Some("b")),
             ("/w/node_modules/.pnpm/a@1.0/node_modules/a/i.js", Some("a")),
             ("/c/x-npm-1.zip/node_modules/x/i.js", Some("x")),
             ("webpack://app/./node_modules/y/z.js", Some("y")),

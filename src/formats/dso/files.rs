@@ -427,7 +427,7 @@ impl<'a> Opener<'_, 'a> {
             return Err(Refused::OnlyDebug);
         }
         let opened = self.here.and_then(|_| door.open().ok());
-        let facts = opened.and_then(|opened| facts_of(opened.meta()));
+        let facts = opened.and_then(|opened| facts_of(opened.file(), opened.meta()));
         let is_system = door.path() == path_of(&dso.long_name);
         let evidence = judge(&elf, facts, dso, self.here, is_system);
         Ok((elf, evidence.map_err(Refused::For)?))

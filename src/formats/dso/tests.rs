@@ -740,8 +740,9 @@ fn a_file_that_may_be_any_of_several_names_none_of_them() {
 fn program() -> (tempfile::TempDir, crate::input::FileFacts) {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "prog", &binary_at(0x1000, 1, "last_one"));
-    let meta = std::fs::metadata(dir.path().join("prog")).expect("it is there");
-    let facts = crate::input::facts_of(&meta).expect("it has an inode");
+    let file = std::fs::File::open(dir.path().join("prog")).expect("it is there");
+    let meta = file.metadata().expect("it is there");
+    let facts = crate::input::facts_of(&file, &meta).expect("it has an inode");
     (dir, facts)
 }
 

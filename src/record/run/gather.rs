@@ -5,7 +5,7 @@
 //! was made since then, by a process that is gone, is moved; everything else is copied.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::find::{
     file_name, gathered_name, is_log_beside_dump, left_behind, path_of, perf_info_path,
     perf_map_name, perf_map_path, temporary_dump,
 };
-use crate::input::identity;
+use crate::input::{born, identity};
 use crate::load::{Source, Whereabouts, whereabouts};
 use crate::record::plan::environment::Environment;
 use crate::record::plan::{Note, Target};
@@ -247,7 +247,7 @@ impl Gathering<'_> {
     /// Removes a file of this user's that was made since the start.
     fn remove_made(&self, path: &Path) {
         let is_ours = fs::symlink_metadata(path).is_ok_and(|meta| {
-            meta.is_file() && meta.uid() == geteuid().as_raw() && self.is_made_since(&meta)
+            meta.is_file() && meta.uid() == geteuid().as_raw() && self.is_made_since(path)
         });
         if is_ours {
             let _ = fs::remove_file(path);
@@ -255,8 +255,8 @@ impl Gathering<'_> {
     }
 
     /// Whether it was not there before the start. File systems that do not tell have said nothing.
-    fn is_made_since(&self, meta: &Metadata) -> bool {
-        meta.created().is_ok_and(|created| created >= self.began)
+    fn is_made_since(&self, path: &Path) -> bool {
+        born(path).is_some_and(|born| born >= self.began)
     }
 
     /// Copies a file of a container, if it is of this recording.
@@ -317,8 +317,8 @@ impl Gathering<'_> {
             return false;
         }
         let is_gone = !lives(pid, None);
-        let may_be_moved = is_gone && owner == own && self.is_made_since(meta);
-        if self.is_command && is_new && meta.created().is_ok_and(|created| created < self.began) {
+        let may_be_moved = is_gone && owner == own && self.is_made_since(from);
+        if self.is_command && is_new && born(from).is_some_and(|born| born < self.began) {
             let text = format!(
                 "{} was there before: it may tell of older code, too",
                 from.display()

@@ -398,9 +398,8 @@ pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
     }
     tracing::remove_of_the_dead();
     // The recording is the first file that was made.
-    let began = meta
-        .created()
-        .or_else(|_| meta.modified())
+    let began = crate::input::born(&recording)
+        .or_else(|| meta.modified().ok())
         .unwrap_or(SystemTime::now());
     let target = Target::Command(Vec::new());
     let gathered = gather::gather(folder, &target, began, &keeper::Kept::default());

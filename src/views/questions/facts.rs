@@ -158,11 +158,12 @@ impl Facts {
         let event = profile.events.get(tally.event);
         let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
+        let program = program(profile, pid, &threads);
         Self {
             path: profile.recording.path.clone(),
             predictions: profile.predictions.clone(),
-            script: script_of(profile),
-            program: program(profile, pid, &threads),
+            script: script_of(profile, &program),
+            program,
             pid,
             processes,
             threads: count,
@@ -270,8 +271,28 @@ fn stacks(ends: &ByEnd<u64>) -> Option<&'static str> {
 }
 
 /// What an interpreter was started with: what `pjit record` was asked to run tells, else the recorder's own words.
-fn script_of(profile: &Profile) -> Option<String> {
-    script(&profile.recording.command()?)
+fn script_of(profile: &Profile, program: &str) -> Option<String> {
+    let asked = profile.recording.asked.first();
+    // A script of a folder on the path, as `tsc`, names its interpreter inside.
+    let by_itself = || {
+        asked
+            .filter(|_| is_interpreter(program))
+            .map(|first| last_part(first).to_owned())
+    };
+    script(&profile.recording.command()?).or_else(by_itself)
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether a program runs what others wrote, with a version in its name or without.
+fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    [
+        "node", "python", "java", "bun", "deno", "ruby", "php", "wasmtime", "perl", "lua", "luajit",
+    ]
+    .contains(&name)
 }
 
 /// The script or archive that the recorded command gives an interpreter: `webpack` of `node node_modules/.bin/webpack`.
@@ -279,27 +300,18 @@ fn script(command: &str) -> Option<String> {
     const ENDS: [&str; 12] = [
         ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".rb", ".php", ".jar", ".pl", ".lua", ".wasm",
     ];
-    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     let mut words = command.split_ascii_whitespace();
     let is_tool = |word: &str| word.contains("node_modules/.bin/");
     // A tool begins with the name of its interpreter.
     if let Some(tool) = words.clone().next().filter(|word| is_tool(word)) {
-        return Some(base(tool));
+        return Some(last_part(tool).to_owned());
     }
     // The command stands behind the recorder's options, whose values are no programs.
-    words.find(|word| {
-        let name = base(word);
-        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        [
-            "node", "python", "java", "bun", "deno", "ruby", "php", "wasmtime", "perl", "lua",
-            "luajit",
-        ]
-        .contains(&name)
-    })?;
+    words.find(|word| is_interpreter(last_part(word)))?;
     let is_script = |word: &&str| {
         !word.starts_with('-') && (ENDS.iter().any(|end| word.ends_with(end)) || is_tool(word))
     };
-    words.find(is_script).map(base)
+    words.find(is_script).map(|word| last_part(word).to_owned())
 }
 
 /// The comm of the process' first thread, else of the first of its threads with samples.

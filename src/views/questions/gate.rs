@@ -160,9 +160,9 @@ fn unmatched(comparison: &Comparison) -> Option<String> {
     let (base, new) = comparison.matched;
     (base.min(new) < MATCHED).then(|| {
         format!(
-            "{:.0}% of base and {:.0}% of new are in functions of both; other names, other programs?",
-            100.0 * base,
-            100.0 * new
+            "in functions that only one side has: {:.0}% of base and {:.0}% of new; other names, other programs?",
+            100.0 * (1.0 - base),
+            100.0 * (1.0 - new)
         )
     })
 }

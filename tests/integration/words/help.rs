@@ -7,7 +7,7 @@ use super::root;
 use crate::support::pjit;
 
 /// All verbs, as `pjit -h` lists them.
-fn verbs() -> Vec<String> {
+pub(super) fn verbs() -> Vec<String> {
     let overview = printed(&["-h"], 100);
     let is_row = |line: &&str| line.starts_with("  ") && !line.trim_start().starts_with("pjit");
     let rows = overview.lines().filter(is_row);
@@ -15,6 +15,31 @@ fn verbs() -> Vec<String> {
     let verbs: Vec<String> = verbs.map(str::to_owned).collect();
     assert!(verbs.len() >= 20, "{verbs:?}");
     verbs
+}
+
+/// The options of a verb's page, by their long names, with the headings they are under.
+pub(super) fn headed(verb: &str) -> Vec<(String, String)> {
+    let text = printed(&[verb, "--help"], 100);
+    let mut found = Vec::new();
+    let mut heading = "";
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        if indent == 0 {
+            heading = line;
+        } else if line.trim_start().starts_with('-') && indent <= 6 {
+            let mut words = line.split([' ', ',', '=', '[', '.']);
+            let long = words.find(|word| word.starts_with("--"));
+            // Of one option there is the letter alone.
+            let name = long.unwrap_or_else(|| line.trim_start().split(' ').next().unwrap_or(""));
+            found.push((name.to_owned(), heading.to_owned()));
+        }
+    }
+    found
+}
+
+/// The options of a verb's page.
+pub(super) fn options(verb: &str) -> Vec<String> {
+    headed(verb).into_iter().map(|(option, _)| option).collect()
 }
 
 /// All that help prints, with what was typed.
