@@ -344,6 +344,35 @@ fn a_signal_leaves_no_file_and_no_child() {
     }
 }
 
+/// Else one who asked for ten minutes and hung up would keep all others waiting for them.
+#[test]
+fn who_hangs_up_frees_the_profiler() {
+    if !can_record() {
+        return;
+    }
+    let service = Service::start(&[]);
+    let mut stream = service.connect();
+    let request = format!(
+        "GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: {}\r\n\r\n",
+        service.address
+    );
+    stream.write_all(request.as_bytes()).expect("written");
+    let end = Instant::now() + Duration::from_secs(60);
+    while !service.leavings().iter().any(|text| text.contains("perf")) {
+        assert!(Instant::now() < end, "it does not record");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let path = "/debug/pprof/profile?seconds=1";
+    assert_eq!(service.status(path, ""), 500);
+    drop(stream);
+    let end = Instant::now() + Duration::from_secs(60);
+    while service.status(path, "") != 200 {
+        assert!(Instant::now() < end, "it still records for nobody");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(service.leavings(), Vec::<String>::new());
+}
+
 #[test]
 fn other_machines_need_a_token() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,6 +7,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 /// Bytes of a request.
 const MOST_BYTES: usize = 8 << 10;
 /// The time in which it has to arrive, and in which an answer has to be taken.
@@ -83,6 +85,16 @@ impl Answer {
         stream.write_all(&self.body)?;
         stream.flush()
     }
+}
+
+/// Whether a client has hung up. Go's servers, too, hold one for gone who sends nothing more.
+pub(super) fn is_gone(stream: &TcpStream) -> bool {
+    let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut watched, Some(&now)).is_ok_and(|count| count > 0)
 }
 
 impl Request {

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::ServeArgs;
-use super::http::{Answer, Request};
+use super::http::{Answer, Request, is_gone};
 use crate::cli::verb::wrong_usage;
 use crate::input::living;
 use crate::output::text::harmless;
@@ -187,7 +187,7 @@ fn accepted(server: &Arc<Server>, mut stream: TcpStream) {
     let server = Arc::clone(server);
     std::thread::spawn(move || {
         let answer = match Request::read(&mut stream) {
-            Ok(request) => server.answer(&request),
+            Ok(request) => server.answer(&request, &|| !is_gone(&stream)),
             Err(answer) => answer,
         };
         // Nobody may be there any more.
@@ -204,7 +204,8 @@ fn accepted(server: &Arc<Server>, mut stream: TcpStream) {
 }
 
 impl Server {
-    fn answer(&self, request: &Request) -> Answer {
+    /// What a request gets. A profile ends when nobody waits for it any more.
+    fn answer(&self, request: &Request, is_awaited: &dyn Fn() -> bool) -> Answer {
         if let Some(refused) = self.refused(request) {
             return refused;
         }
@@ -233,7 +234,7 @@ impl Server {
         if self.is_busy.swap(true, Ordering::SeqCst) {
             return Answer::text(500, BUSY);
         }
-        let made = self.maker.make(kind, &self.target, seconds);
+        let made = self.maker.make(kind, &self.target, seconds, is_awaited);
         self.is_busy.store(false, Ordering::SeqCst);
         match made {
             Ok(profile) => {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,8 @@ impl Unmade {
     }
 }
 
+/// What nobody will read.
+const ALONE: &str = "nobody waits for it";
 /// Bytes that are kept of what a program says.
 const MOST_SAID: u64 = 4096;
 
@@ -91,9 +93,24 @@ struct State {
     is_stopped: bool,
 }
 
+impl State {
+    /// Has what runs end. It was not waited for yet, so that the number is still its own.
+    fn end_child(&self) {
+        if let Some(group) = self.child.and_then(group) {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+}
+
 impl Maker {
-    /// A profile of so many seconds, or the answer that says why there is none.
-    pub fn make(&self, kind: &Kind, target: &[OsString], seconds: u64) -> Result<Profile, Unmade> {
+    /// A profile of so many seconds, or the answer that says why there is none. It is given up when nobody waits for it.
+    pub fn make(
+        &self,
+        kind: &Kind,
+        target: &[OsString],
+        seconds: u64,
+        is_awaited: &dyn Fn() -> bool,
+    ) -> Result<Profile, Unmade> {
         let internal = |error: io::Error| Unmade::of(500, &error.to_string());
         let folder = tempfile::Builder::new().prefix("pjit-serve-").tempdir();
         let folder = folder.map_err(internal)?;
@@ -113,7 +130,7 @@ impl Maker {
         // Of CPU time there is always some way to record it; what others need may not be there at all.
         let status = if kind.record.is_empty() { 500 } else { 404 };
         let began = Instant::now();
-        self.run(record, status)?;
+        self.run(record, status, is_awaited)?;
         let recorded = began.elapsed().min(Duration::from_secs(seconds));
         let mut export = Command::new(&program);
         export
@@ -121,26 +138,35 @@ impl Maker {
             .args(kind.export);
         export.arg("-o").arg(&file).arg(&recording);
         let began = Instant::now();
-        self.run(export, status)?;
+        self.run(export, status, is_awaited)?;
         let reading = began.elapsed();
         let bytes = fs::read(&file).and_then(|bytes| lasting(&bytes, recorded));
         let bytes = bytes.map_err(internal)?;
         Ok(Profile { bytes, reading })
     }
 
-    /// Runs a program of which nothing is wanted but that it succeeds.
-    fn run(&self, mut command: Command, status: u16) -> Result<(), Unmade> {
-        let mut child = self.start(&mut command)?;
-        let mut said = Vec::new();
-        if let Some(mut stderr) = child.stderr.take() {
-            let _ = (&mut stderr).take(MOST_SAID).read_to_end(&mut said);
-            // What is beyond it is of no use, but has to go somewhere.
-            let _ = io::copy(&mut stderr, &mut io::sink());
+    /// Runs a program of which nothing is wanted but that it succeeds, as long as somebody waits.
+    fn run(
+        &self,
+        mut command: Command,
+        status: u16,
+        is_awaited: &dyn Fn() -> bool,
+    ) -> Result<(), Unmade> {
+        if !is_awaited() {
+            return Err(Unmade::of(status, ALONE));
         }
-        let done = child.wait();
-        self.lock().child = None;
-        end_group(child.id());
-        if done.is_ok_and(|status| status.success()) {
+        let mut child = self.start(&mut command)?;
+        let number = child.id();
+        let stderr = child.stderr.take();
+        let reader = std::thread::spawn(|| stderr.map(first_words).unwrap_or_default());
+        let (done, was_awaited) = self.wait(child, is_awaited);
+        end_group(number);
+        // It cannot have panicked; what it has not read is not told.
+        let said = reader.join().unwrap_or_default();
+        if !was_awaited {
+            return Err(Unmade::of(status, ALONE));
+        }
+        if done.is_some_and(|status| status.success()) {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&said);
@@ -149,6 +175,27 @@ impl Maker {
             status,
             error.unwrap_or("it could not be recorded"),
         ))
+    }
+
+    /// Waits for a program, and ends it when nobody waits for what it makes: its status, and whether somebody waited to the end.
+    fn wait(&self, mut child: Child, is_awaited: &dyn Fn() -> bool) -> (Option<ExitStatus>, bool) {
+        const STEP: Duration = Duration::from_millis(25);
+        let mut was_awaited = true;
+        loop {
+            {
+                let mut state = self.lock();
+                let done = child.try_wait();
+                if !matches!(done, Ok(None)) {
+                    state.child = None;
+                    return (done.ok().flatten(), was_awaited);
+                }
+                if was_awaited && !is_awaited() {
+                    was_awaited = false;
+                    state.end_child();
+                }
+            }
+            std::thread::sleep(STEP);
+        }
     }
 
     fn start(&self, command: &mut Command) -> Result<Child, Unmade> {
@@ -169,15 +216,20 @@ impl Maker {
     pub fn stop(&self) {
         let mut state = self.lock();
         state.is_stopped = true;
-        // It was not waited for yet, so that the number is still its own.
-        if let Some(group) = state.child.and_then(group) {
-            let _ = kill_process_group(group, Signal::TERM);
-        }
+        state.end_child();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The beginning of what a program says. What is beyond it is of no use, but has to go somewhere.
+fn first_words(mut stderr: ChildStderr) -> Vec<u8> {
+    let mut said = Vec::new();
+    let _ = (&mut stderr).take(MOST_SAID).read_to_end(&mut said);
+    let _ = io::copy(&mut stderr, &mut io::sink());
+    said
 }
 
 /// A packed profile that says how long was recorded. By itself it says how long there were samples, of which a program that
