@@ -1107,6 +1107,54 @@ fn programs_that_are_gone_later_come_along() {
     assert!(samples_of(&lab, "inside", "busy") > 50, "{err}");
 }
 
+/// The kernel records a path below `chroot` without what is above, and nothing here has that.
+#[test]
+fn programs_below_another_root_come_along() {
+    let Some(lab) = built("root", "load", LOAD) else {
+        return;
+    };
+    let inside = lab.path("root/pjit-app");
+    fs::create_dir_all(&inside).expect("made");
+    let made = Command::new("cc")
+        .args(["-O1", "-g", "-static", "-o"])
+        .args([inside.join("load"), lab.path("load.c")])
+        .status();
+    let root = lab.path("root").display().to_string();
+    let possible = Command::new("chroot")
+        .args([&root, "/pjit-app/load", "0"])
+        .status();
+    if ![made, possible]
+        .into_iter()
+        .all(|run| run.is_ok_and(|status| status.success()))
+    {
+        skip(
+            "chroot",
+            "it is not allowed, or there is no static C library",
+        );
+        return;
+    }
+    let mount = format!("mount --bind {root} /mnt && exec chroot /mnt /pjit-app/load 1500");
+    let ways: [(&str, &[&str]); 2] = [
+        ("out", &["chroot", &root, "/pjit-app/load", "1500"]),
+        ("bound", &["unshare", "-m", "sh", "-c", &mount]),
+    ];
+    for (out, command) in ways {
+        let words = [&["-q", "-o", out, "--"][..], command].concat();
+        let (code, _, err) = done(&mut record(&lab, &words));
+        if out == "bound" && code != Some(0) {
+            skip("unshare", "no namespace can be made");
+            return;
+        }
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(
+            below_symfs(&lab.path(out)),
+            ["pjit-app/load".to_owned()].into(),
+            "{out}: {err}"
+        );
+        assert!(samples_of(&lab, out, "busy") > 50, "{out}: {err}");
+    }
+}
+
 #[test]
 fn a_folder_with_its_files_tells_the_same_elsewhere() {
     let Some(lab) = built("files", "load", LOAD) else {

@@ -324,7 +324,7 @@ pub(super) fn began_later(pid: u32, than: SystemTime) -> Option<bool> {
 }
 
 /// The root of a process.
-pub(super) fn root_of(pid: u32) -> PathBuf {
+pub(crate) fn root_of(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join("root")
 }
 

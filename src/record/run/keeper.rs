@@ -1,7 +1,7 @@
-//! Holds folders of programs in containers open while they live.
+//! Holds folders of programs in containers and below other roots open while they live.
 //!
 //! When a container is gone, its own `/tmp` can still be read by who has it open; by a descriptor of its root it cannot, for that
-//! shows the host's then. So a thread looks every tenth of a second for processes of other namespaces. Nothing is stopped or traced.
+//! shows the host's then. So a thread looks every tenth of a second for processes of other namespaces or roots. Nothing is stopped or traced.
 //! A process may mount another `/tmp` after it was first seen: each look compares.
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +23,7 @@ use crate::record::plan::Target;
 /// Descriptors that are held at most.
 const MOST: usize = 400;
 
-/// A process of another namespace.
+/// A process of another namespace, or with another root.
 #[derive(Debug, Clone, Default)]
 struct Foreign {
     /// Its number inside.
@@ -65,7 +65,7 @@ impl Keeper {
         let held = Arc::new(Mutex::new(Held::default()));
         let (stop, stopped) = channel::<()>();
         let shared = Arc::clone(&held);
-        let own = namespaces(Path::new("/proc/self"));
+        let own = Surroundings::of(Path::new("/proc/self"));
         let roots = match target {
             Target::Command(_) => vec![std::process::id()],
             Target::Processes(pids) => pids.clone(),
@@ -92,7 +92,7 @@ impl Keeper {
         // It cannot have panicked, and nothing is lost if it has.
         let _ = self.thread.join();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = namespaces(Path::new("/proc/self"));
+        let own = Surroundings::of(Path::new("/proc/self"));
         look(&mut held, own.as_ref(), &self.roots);
         Kept {
             processes: std::mem::take(&mut held.processes),
@@ -101,14 +101,33 @@ impl Keeper {
     }
 }
 
-/// The mount and the pid namespace of a process.
-fn namespaces(process: &Path) -> Option<(PathBuf, PathBuf)> {
-    let link = |name: &str| fs::read_link(process.join("ns").join(name)).ok();
-    Some((link("mnt")?, link("pid")?))
+/// What decides which processes and which files a process sees.
+#[derive(PartialEq, Eq)]
+struct Surroundings {
+    pids: PathBuf,
+    mounts: PathBuf,
+    /// Device and inode of its root, which `chroot` changes.
+    root: (u64, u64),
 }
 
-/// Opens folders of processes in other namespaces that were not open yet.
-fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>, roots: &[u32]) {
+impl Surroundings {
+    fn of(process: &Path) -> Option<Self> {
+        let link = |name: &str| fs::read_link(process.join("ns").join(name)).ok();
+        let root = fs::metadata(seen_by(process, Path::new("/"))).ok()?;
+        Some(Self {
+            pids: link("pid")?,
+            mounts: link("mnt")?,
+            root: (root.dev(), root.ino()),
+        })
+    }
+
+    fn has_same_files(&self, other: &Self) -> bool {
+        self.mounts == other.mounts && self.root == other.root
+    }
+}
+
+/// Opens folders of processes in other surroundings that were not open yet.
+fn look(held: &mut Held, own: Option<&Surroundings>, roots: &[u32]) {
     for pid in with_children(roots) {
         held.programs.look(pid, false);
     }
@@ -117,7 +136,7 @@ fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>, roots: &[u32]) {
         let pid = name.to_str().and_then(|name| name.parse::<u32>().ok());
         let Some(pid) = pid else { continue };
         let process = entry.path();
-        let Some(theirs) = namespaces(&process) else {
+        let Some(theirs) = Surroundings::of(&process) else {
             continue;
         };
         if own == Some(&theirs) {
@@ -126,7 +145,7 @@ fn look(held: &mut Held, own: Option<&(PathBuf, PathBuf)>, roots: &[u32]) {
         for place in [process.join("cwd"), seen_by(&process, temporary_folder())] {
             keep(held, pid, &process, &place);
         }
-        if own.is_some_and(|(mounts, _)| *mounts != theirs.0) {
+        if own.is_some_and(|own| !own.has_same_files(&theirs)) {
             held.programs.look(pid, true);
             if let Some(foreign) = held.processes.get_mut(&pid) {
                 foreign.is_elsewhere = true;
@@ -196,7 +215,7 @@ pub(super) fn inner_pid(process: &Path) -> Option<u32> {
 }
 
 impl Kept {
-    /// Whether a process was of another namespace.
+    /// Whether a process was of another namespace, or had another root.
     pub(super) fn has(&self, pid: u32) -> bool {
         self.processes.contains_key(&pid)
     }

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::build_id::BuildId;
 use crate::dso::elf::ElfFile;
-use crate::find::{left_behind, program_to_run, seen_by, temporary_folder};
+use crate::find::{left_behind, program_to_run, root_of, seen_by, temporary_folder};
 use crate::input::{Judged, Store};
 
 /// Files that are held at most.
@@ -57,6 +57,8 @@ impl Programs {
             return;
         }
         let maps = fs::read(process.join("maps")).unwrap_or_default();
+        let root = fs::read_link(root_of(pid)).unwrap_or_default();
+        let root = root.as_os_str().as_bytes();
         let mut seen = BTreeSet::new();
         for line in maps.split(|&b| b == b'\n') {
             let Some((range, path)) = code_in_line(line) else {
@@ -65,9 +67,11 @@ impl Programs {
             if !seen.insert(path) || !(is_foreign || is_fleeting(path)) {
                 continue;
             }
-            if let Some(held) = hold(&process, range, path, &exe) {
+            let own_path = below_root(path, root);
+            let is_program = exe.as_os_str().as_bytes() == path;
+            if let Some(held) = hold(&process, range, own_path, is_program) {
                 // It was recorded with its name if it had that then.
-                let path = path.strip_suffix(DELETED).unwrap_or(path);
+                let path = own_path.strip_suffix(DELETED).unwrap_or(own_path);
                 let files = self.files.entry(path.to_vec()).or_default();
                 if self.count < MOST && files.iter().all(|known| known.identity != held.identity) {
                     files.push(held);
@@ -106,6 +110,12 @@ pub(super) fn code_in_line(line: &[u8]) -> Option<(&str, &[u8])> {
     rights.contains('x').then_some((range, &line[at..]))
 }
 
+/// A path of `/proc/PID/maps`, which is as we see it, as the process sees it whose root that is: so it is recorded.
+fn below_root<'p>(path: &'p [u8], root: &[u8]) -> &'p [u8] {
+    let below = path.strip_prefix(root);
+    below.filter(|path| path.starts_with(b"/")).unwrap_or(path)
+}
+
 /// Whether a file of this machine will be gone soon, by its path.
 pub(super) fn is_fleeting(path: &[u8]) -> bool {
     let folders = [
@@ -118,16 +128,13 @@ pub(super) fn is_fleeting(path: &[u8]) -> bool {
 }
 
 /// Opens what a process has mapped there: the very file where the kernel lets us, else what has its path.
-fn hold(process: &Path, range: &str, path: &[u8], exe: &Path) -> Option<Held> {
+fn hold(process: &Path, range: &str, path: &[u8], is_program: bool) -> Option<Held> {
     let opened = |path: PathBuf, flags| {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
         open(path, flags, Mode::empty()).ok()
     };
     let mapped = opened(process.join("map_files").join(range), OFlags::empty());
-    let own = || {
-        let is_program = exe.as_os_str().as_bytes() == path;
-        is_program.then(|| opened(process.join("exe"), OFlags::empty()))?
-    };
+    let own = || is_program.then(|| opened(process.join("exe"), OFlags::empty()))?;
     let exact = mapped.or_else(own);
     let is_exact = exact.is_some();
     let file = exact.or_else(|| {
@@ -181,6 +188,19 @@ mod tests {
         ] {
             assert_eq!(code_in_line(none), None);
         }
+    }
+
+    #[test]
+    fn paths_below_another_root() {
+        let below = |path: &str, root: &str| {
+            let path = below_root(path.as_bytes(), root.as_bytes());
+            String::from_utf8(path.to_vec()).expect("text")
+        };
+        assert_eq!(below("/srv/j/app (deleted)", "/srv/j"), "/app (deleted)");
+        // What was mapped before the root was changed.
+        assert_eq!(below("/srv/jj/app", "/srv/j"), "/srv/jj/app");
+        assert_eq!(below("/usr/lib/x.so", "/"), "/usr/lib/x.so");
+        assert_eq!(below("/usr/lib/x.so", ""), "/usr/lib/x.so");
     }
 
     #[test]
