@@ -24,6 +24,10 @@ pub struct Story {
     pub ended: SystemTime,
     /// The command's exit status, as shells have it; nothing where no command was started.
     pub status: Option<u8>,
+    /// How long the command ran.
+    pub ran: Option<Duration>,
+    /// How long after its beginning perf ended, if that was before its time.
+    pub perf_ended: Option<Duration>,
     /// The command; nothing where none was started.
     pub command: Vec<String>,
     /// Whether runtimes were told to keep frame pointers.
@@ -42,10 +46,8 @@ impl Story {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let story: Value = serde_json::from_slice(bytes).ok()?;
-        let time = |name: &str| {
-            let seconds = story[name].as_f64()?;
-            UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
-        };
+        let span = |name: &str| Duration::try_from_secs_f64(story[name].as_f64()?).ok();
+        let time = |name: &str| UNIX_EPOCH.checked_add(span(name)?);
         let options = story["environment"][LAST_OF_HOTSPOT].as_str();
         let command = story["command"].as_array().map_or(&[][..], Vec::as_slice);
         let status = story["status"].as_u64().filter(|_| !command.is_empty());
@@ -53,6 +55,8 @@ impl Story {
             began: time("began")?,
             ended: time("ended")?,
             status: status.and_then(|status| u8::try_from(status).ok()),
+            ran: span("ran"),
+            perf_ended: span("perf_ended"),
             command: command
                 .iter()
                 .filter_map(|word| Some(word.as_str()?.to_owned()))
@@ -75,8 +79,11 @@ mod tests {
 
     #[test]
     fn a_story_tells_of_its_own_recording_only() {
-        let text = br#"{"command": ["false"], "began": 10.5, "ended": 12, "status": 1}"#;
+        let text = br#"{"command": ["false"], "began": 10.5, "ended": 12, "status": 1, "ran": 1.25,
+            "perf_ended": null}"#;
         let story = Story::read(text).expect("one");
+        assert_eq!(story.ran, Some(Duration::from_millis(1250)));
+        assert_eq!(story.perf_ended, None);
         assert_eq!((story.status, story.keeps_frames), (Some(1), false));
         assert_eq!(story.command, ["false"]);
         assert!(story.is_of(11_000_000_000));

@@ -580,9 +580,10 @@ impl<'a> Reading<'_, 'a> {
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), known, options);
-        if let Some(story) = story(recording, store, options) {
+        let story = story(recording, store, options);
+        if let Some(story) = &story {
             profile.recording.status = story.status;
-            profile.recording.asked = story.command;
+            profile.recording.asked.clone_from(&story.command);
         }
         profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
         profile.quality.weights = weighed.quality;
@@ -599,7 +600,7 @@ impl<'a> Reading<'_, 'a> {
             judged: judged(&profile, options.event.as_deref()),
             collected: &collected,
             is_narrowed: options.filter.is_narrow() || options.spans.is_some(),
-            status: profile.recording.status,
+            story: story.as_ref(),
             trim: weigh::infer(recording).and_then(|(spec, _)| spec.trim()),
             met: &met,
             mended: &mended,

@@ -388,8 +388,60 @@ fn whoever_is_killed_the_others_end_well() {
     assert_eq!(children(child.id(), "server").len(), 1);
     send(Signal::TERM, child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(42));
-    let notes = story(&lab.path("perf"))["notes"].to_string();
+    let told = story(&lab.path("perf"));
+    let notes = told["notes"].to_string();
     assert!(notes.contains("perf was killed"), "{notes}");
+    assert!(told["perf_ended"].as_f64() < told["ran"].as_f64(), "{told}");
+}
+
+/// SIGINT and SIGTERM let perf complete its file, of which nothing tells how much is missing.
+#[test]
+fn an_end_of_perf_before_the_commands_is_told() {
+    let Some(lab) = built("early", "load", LOAD) else {
+        return;
+    };
+    let checked = |out: &str| lab.pjit(&["check"], out).1;
+    let early = "warn  recording.ended-early ";
+    if program("pkill").is_none() {
+        skip("pkill", "there is none");
+        return;
+    }
+    for signal in ["INT", "TERM"] {
+        let script = format!("./load 300; pkill -{signal} -P $PPID perf; ./load 1000");
+        let words = ["-o", signal, "--", "sh", "-c", &script];
+        let (code, _, err) = done(&mut record(&lab, &words));
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.contains("note: perf ended at "), "{err}");
+        let told = story(&lab.path(signal));
+        let [at, of] = ["perf_ended", "ran"].map(|name| told[name].as_f64().expect("a number"));
+        assert!(0.0 < at && at + 0.1 <= of, "{told}");
+        let text = checked(signal);
+        let line = format!(" perf ended {at:.1} s into the {of:.1} s of the command");
+        assert!(
+            text.contains(early) && text.contains(&line),
+            "{line}\n{text}"
+        );
+    }
+    // An end at its time is none.
+    let (code, _, err) = done(&mut record(&lab, &["-o", "whole", "--", "./load", "300"]));
+    assert!(code == Some(0) && !err.contains("perf ended"), "{err}");
+    assert!(story(&lab.path("whole"))["perf_ended"].is_null());
+    assert!(!checked("whole").contains("ended-early"));
+}
+
+#[test]
+fn a_command_that_removes_the_folder_leaves_no_recording() {
+    let Some(lab) = built("removed", "load", LOAD) else {
+        return;
+    };
+    let words = ["-o", "gone", "--", "sh", "-c", "./load 100; rm -r gone"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("gone was removed meanwhile"), "{err}");
+    assert!(
+        !err.contains("next:") && !lab.path("gone").exists(),
+        "{err}"
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
 use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::{Idx, IndexVec};
+use crate::input::Story;
 use crate::perfdata::attr::{flag, sample_type};
 use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
@@ -23,8 +24,8 @@ use crate::symbolize::lacks_split_files;
 use super::brief::{self, Brief};
 use super::stages::Stages;
 use super::{
-    BranchStacks, Clock, Culprit, Dump, EndShare, Evidence, FileProof, Judged, KernelSymbols, Loss,
-    OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful,
+    BranchStacks, Clock, Culprit, Dump, Early, EndShare, Evidence, FileProof, Judged,
+    KernelSymbols, Loss, OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful,
 };
 
 /// Everything that [`super::judge`] looks at.
@@ -41,7 +42,8 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
     Evidence {
         path,
         whole: whole(recording, session),
-        status: stages.status,
+        status: stages.story.and_then(|story| story.status),
+        early: stages.story.and_then(early),
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
             lost: session.stats.lost(),
@@ -131,6 +133,14 @@ fn brief_threads(stages: &Stages<'_, '_>) -> Brief {
         return Brief::default();
     }
     brief::gather(stages.recording, stages.session, stages.samples, event)
+}
+
+/// Whether perf ended before its time.
+fn early(story: &Story) -> Option<Early> {
+    Some(Early {
+        after: story.perf_ended?,
+        ran: story.ran,
+    })
 }
 
 /// What shares are told of.

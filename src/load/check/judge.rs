@@ -13,8 +13,8 @@ use crate::unit::Unit;
 use super::advice;
 use super::wasm;
 use super::{
-    Brief, Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Numbers, OfEvent,
-    Reason, Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
+    Brief, Clock, Culprit, Dump, Early, EndShare, Evidence, Finding, Level, Limits, Numbers,
+    OfEvent, Reason, Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
@@ -203,6 +203,16 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "the recorded command ended with status {status}: perhaps before its work was done"
         );
         out.push(finding(Level::Note, "recording.status", text));
+    }
+    if let Some(Early { after, ran }) = evidence.early {
+        let of = ran.map(|ran| format!(" into the {:.1} s of the command", ran.as_secs_f64()));
+        let text = format!(
+            "perf ended {:.1} s{}; what came later is not recorded",
+            after.as_secs_f64(),
+            of.as_deref().unwrap_or(" after its beginning"),
+        );
+        let fix = "record again, and signal the command alone: perf ends by SIGINT and SIGTERM";
+        out.push(finding(Level::Warn, "recording.ended-early", text).fixed_by([fix]));
     }
 }
 

@@ -14,7 +14,7 @@ mod tests;
 mod wasm;
 mod weights;
 
-pub use brief::Brief;
+use std::time::Duration;
 
 use crate::build_id::BuildId;
 use crate::collect::DumpSizes;
@@ -27,6 +27,7 @@ use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
 pub(crate) use advice::quoted;
+pub use brief::Brief;
 pub use gather::gather;
 pub(crate) use gather::{is_named, lacks_debug_information};
 pub use judge::{judge, judge_for};
@@ -50,6 +51,8 @@ pub struct Evidence {
     pub whole: Whole,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
+    /// perf's end, if that was before its time.
+    pub early: Option<Early>,
     /// What the kernel could not write.
     pub loss: Loss,
     /// The samples that shares are told of.
@@ -186,6 +189,15 @@ pub struct Judged {
     pub idle: u64,
     /// Which code they are of.
     pub ring: Ring,
+}
+
+/// An end of perf before that of what it recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Early {
+    /// How long after its beginning.
+    pub after: Duration,
+    /// How long the command ran, if one was recorded.
+    pub ran: Option<Duration>,
 }
 
 /// What the kernel could not write.

@@ -5,6 +5,7 @@ use crate::collect::{Collected, Pc, PcId, Row};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
 use crate::ids::IndexSlice;
+use crate::input::Story;
 use crate::perfdata::Recording;
 use crate::profile::{EventId, FrameId};
 use crate::session::{Samples, Session, Target};
@@ -27,8 +28,8 @@ pub struct Stages<'s, 'a> {
     pub judged: Option<EventId>,
     /// Whether times, CPUs or spans were chosen, so that samples are left out.
     pub is_narrowed: bool,
-    /// How the recorded command ended, where `pjit record` tells.
-    pub status: Option<u8>,
+    /// What `pjit record` tells of it.
+    pub story: Option<&'s Story>,
     /// What views leave out in front of its stacks, where all that was recorded are probes of allocators or switches.
     pub trim: Option<Trim>,
     /// An address of each frame of its profile.

@@ -10,7 +10,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::perf::die_with;
 use crate::record::plan::environment::Variable;
@@ -106,6 +106,16 @@ impl Gate {
     pub(super) fn open(mut self, go: bool) {
         // It may have been killed meanwhile, which its parent will see.
         let _ = self.way.write_all(&[if go { GO } else { b'n' }]);
+    }
+}
+
+/// Whether a child has ended. It is not waited for.
+pub(super) fn has_ended(child: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(Pid::from_child(child)), options) {
+        Ok(ended) => ended.is_some(),
+        // What cannot be asked about is not there any more.
+        Err(error) => error != rustix::io::Errno::INTR,
     }
 }
 

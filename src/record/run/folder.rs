@@ -15,6 +15,7 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
+use super::used::Used;
 use super::{Failure, Moved, Request};
 use crate::find::{CACHE, KALLSYMS_PACKED, running_kallsyms};
 use crate::input::local_time;
@@ -155,6 +156,12 @@ pub(super) struct Story<'s> {
     pub(super) environment: &'s Environment,
     pub(super) status: u8,
     pub(super) began: SystemTime,
+    /// How long the command ran.
+    pub(super) ran: Option<Duration>,
+    /// CPU time of the command and of the children that it waited for.
+    pub(super) used: Option<Used>,
+    /// When perf ended, since its beginning, if that was before its time.
+    pub(super) perf_ended: Option<Duration>,
     pub(super) notes: &'s [Note],
     pub(super) moved: &'s [Moved],
 }
@@ -205,6 +212,13 @@ impl Folder {
     /// Where perf writes.
     pub(super) fn recording(&self) -> PathBuf {
         self.path.join(RECORDING)
+    }
+
+    /// Whether what perf wrote is still there: one file, or slices of it.
+    pub(super) fn has_recording(&self) -> bool {
+        let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut names = inside.map(|entry| entry.file_name());
+        names.any(|name| name.as_encoded_bytes().starts_with(RECORDING.as_bytes()))
     }
 
     /// Whether perf will soon find no room any more.
@@ -378,6 +392,12 @@ fn in_json(story: &Story<'_>) -> Value {
         "cwd": here.to_string_lossy(),
         "began": seconds(story.began),
         "ended": seconds(SystemTime::now()),
+        "ran": story.ran.map(rounded),
+        "cpu": story.used.map(|used| json!({
+            "user": rounded(used.user),
+            "system": rounded(used.system),
+        })),
+        "perf_ended": story.perf_ended.map(rounded),
         "status": story.status,
         "environment": added.collect::<serde_json::Map<String, Value>>(),
         "perf": options.words(),
@@ -415,8 +435,12 @@ fn in_json(story: &Story<'_>) -> Value {
 }
 
 fn seconds(time: SystemTime) -> f64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    (since.as_secs_f64() * 1000.0).round() / 1000.0
+    rounded(time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
+}
+
+/// Seconds, to a thousandth.
+fn rounded(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use super::folder::new_file;
 use super::keeper::inner_pid;
 use super::machine;
+use super::used::own_ticks;
 use crate::arch::Arch;
 use crate::find::{gathered_name, perf_map_path, seen_by, temporary_dump};
 use crate::record::plan::{Note, typed};
@@ -32,7 +33,7 @@ impl Before {
     pub(super) fn of_machine() -> Self {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let ticks = pids.filter_map(|pid| Some((pid, ticks(pid)?)));
+        let ticks = pids.filter_map(|pid| Some((pid, own_ticks(pid)?)));
         Self(ticks.collect(), Instant::now())
     }
 
@@ -48,16 +49,6 @@ impl Before {
         });
         took.filter(|&pid| is_jvm(pid)).collect()
     }
-}
-
-/// `utime` and `stime` of `/proc/PID/stat`.
-fn ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat).into_owned();
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    Some(user + fields.next()?.parse::<u64>().ok()?)
 }
 
 fn is_jvm(pid: u32) -> bool {

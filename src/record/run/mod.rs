@@ -18,6 +18,7 @@ pub mod profiles;
 mod programs;
 mod signals;
 mod tracing;
+mod used;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +29,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 use super::plan::environment::{self, Choice, Environment};
 use super::plan::options::{Asked, Options};
@@ -46,6 +47,7 @@ pub(crate) use machine::program as program_on_path;
 use perf::Perf;
 use signals::Arriving;
 use tracing::Added;
+use used::Used;
 
 /// The status where pjit cannot record, as `timeout` and `env` have it.
 pub const CANNOT: u8 = 125;
@@ -324,6 +326,12 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         }
     };
     folder.remove_files(&prepared.environment.files);
+    if !folder.has_recording() {
+        folder.remove();
+        let text = format!("{} was removed meanwhile", folder.path().display());
+        let trouble = Trouble::new(text, ["-o DIR outside of what the command cleans"]);
+        return Err(Failure::of(trouble));
+    }
     let Prepared {
         request,
         environment,
@@ -363,12 +371,15 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         environment: &environment,
         status: ended.status,
         began,
+        ran: ended.ran,
+        used: ended.used,
+        perf_ended: ended.perf_ended,
         notes: &notes,
         moved: &gathered.moved,
     };
     let told = folder.tell(&story);
     folder.forget_places();
-    folder.finish(ended.log_is_of_use);
+    folder.finish(ended.perf_ended.is_some());
     if let Err(error) = told {
         notes.push(Note::new(format!("record.json: {error}")));
     }
@@ -412,7 +423,12 @@ struct Ended {
     status: u8,
     notes: Vec<Note>,
     is_alone: bool,
-    log_is_of_use: bool,
+    /// How long the command ran.
+    ran: Option<Duration>,
+    /// CPU time of it.
+    used: Option<Used>,
+    /// When perf ended, if that was before its time.
+    perf_ended: Option<Duration>,
     /// With which it was recorded.
     options: Options,
 }
@@ -467,10 +483,12 @@ fn run_command(
     let mut load = Load::new(prepared.request.load.as_deref());
     let mut watch = Watch::new();
     let pid = child.id();
-    let (status, mut last) = follow(&mut child, arriving, || {
+    let followed = follow(&mut child, arriving, || {
         watch.tick(&mut perf, folder);
         load.tick(pid);
     });
+    let mut last = followed.last;
+    let ran = watch.began.elapsed();
     let mut notes = load.end();
     if prepared.request.until_exit {
         while !perf.has_ended() && last.is_none() {
@@ -480,53 +498,87 @@ fn run_command(
     watch.tick(&mut perf, folder);
     perf.end();
     drop(stay);
-    notes.extend(watch.told());
+    let early = watch.early(Some(ran));
+    notes.extend(early.as_ref().map(|early| early.note.clone()));
     Ok(Ended {
-        status,
+        status: followed.status,
         notes,
         is_alone: last == Some(SIGHUP),
-        log_is_of_use: watch.killed.is_some(),
+        used: followed.used,
+        ran: Some(ran),
+        perf_ended: early.map(|early| early.after),
         options,
     })
 }
 
-/// What ended perf before its time.
+/// Sees whether perf ends before its time.
 struct Watch {
     began: Instant,
-    /// When somebody killed it.
-    killed: Option<Duration>,
+    /// When it was seen that it had ended, and the signal that did it.
+    ended: Option<(Duration, Option<i32>)>,
     /// Whether the disk was full, and it was told to end: better a recording that ends early than one without its end.
     is_full: bool,
+}
+
+/// perf's end before that of what it recorded.
+struct Early {
+    /// Since the beginning.
+    after: Duration,
+    note: Note,
 }
 
 impl Watch {
     fn new() -> Self {
         Self {
             began: Instant::now(),
-            killed: None,
+            ended: None,
             is_full: false,
         }
     }
 
     fn tick(&mut self, perf: &mut Perf, folder: &Folder) {
-        if self.killed.is_none() && perf.killed_by().is_some() {
-            self.killed = Some(self.began.elapsed());
+        if self.ended.is_some() {
+            return;
         }
-        if !self.is_full && !perf.has_ended() && folder.is_full() {
-            self.is_full = true;
+        self.is_full = !perf.has_ended() && folder.is_full();
+        if self.is_full {
             perf.end();
+        }
+        if perf.has_ended() {
+            self.ended = Some((self.began.elapsed(), perf.ended_by()));
         }
     }
 
-    fn told(&self) -> Option<Note> {
-        if self.is_full {
+    /// Whether it ended early of a command that ran so long. perf by itself ends with what it records, a moment before pjit may
+    /// see that; what runs already may end at any time, and only a signal tells.
+    fn early(&self, ran: Option<Duration>) -> Option<Early> {
+        const MOMENT: Duration = Duration::from_millis(100);
+        let (after, signal) = self.ended?;
+        let at = after.as_secs_f64();
+        let rest = ran.and_then(|ran| ran.checked_sub(after));
+        let is_early = match ran {
+            Some(_) => rest.is_some_and(|rest| rest >= MOMENT),
+            None => signal.is_some(),
+        };
+        let note = if self.is_full {
             let note = Note::new("the disk was nearly full: the recording ends there");
-            return Some(note.mended_by("-o DIR on another disk, or -F 99"));
-        }
-        let at = self.killed?.as_secs_f64();
-        Some(Note::new(format!(
-            "perf was killed at {at:.0} s: the recording ends there"
-        )))
+            note.mended_by("-o DIR on another disk, or -F 99")
+        } else if signal.is_some_and(|signal| signal != SIGINT && signal != SIGTERM) {
+            Note::new(format!(
+                "perf was killed at {at:.1} s: the recording ends there"
+            ))
+        } else if is_early {
+            Note::new(match ran {
+                Some(ran) => format!(
+                    "perf ended at {at:.1} s, the command at {:.1} s: the recording lacks the rest",
+                    ran.as_secs_f64()
+                ),
+                None => format!("perf was ended at {at:.1} s: the recording ends there"),
+            })
+        } else {
+            return None;
+        };
+        Some(Early { after, note })
     }
 }
 
@@ -629,8 +681,17 @@ fn not_attached(folder: &Folder, error: Option<io::Error>) -> Failure {
     Failure::new(format!("perf did not start: {said}"))
 }
 
-/// Waits for a child, and passes signals on to it: its status, and the last signal that came.
-fn follow(child: &mut Child, arriving: &Arriving, mut tick: impl FnMut()) -> (u8, Option<i32>) {
+/// How a child ended.
+struct Followed {
+    status: u8,
+    /// The last signal that came meanwhile.
+    last: Option<i32>,
+    /// CPU time of it, and of the children that it waited for.
+    used: Option<Used>,
+}
+
+/// Waits for a child, and passes signals on to it.
+fn follow(child: &mut Child, arriving: &Arriving, mut tick: impl FnMut()) -> Followed {
     const TWICE: Duration = Duration::from_secs(2);
     let mut last = None;
     let mut interrupted: Option<Instant> = None;
@@ -642,10 +703,11 @@ fn follow(child: &mut Child, arriving: &Arriving, mut tick: impl FnMut()) -> (u8
         }
     }
     loop {
-        match child.try_wait() {
-            Ok(Some(ended)) => return (status_of(ended), last),
-            Ok(None) => {}
-            Err(_) => return (1, last),
+        if command::has_ended(child) {
+            // Nothing tells that any more when it was waited for.
+            let used = Used::by(child.id());
+            let status = child.wait().map_or(1, status_of);
+            return Followed { status, last, used };
         }
         tick();
         let Some(signal) = next_signal(arriving, Duration::from_millis(100)) else {
@@ -720,9 +782,9 @@ fn watch(
         let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
         let program = machine::program(name).unwrap_or_else(|| name.into());
         let mut child = command::at_once(&program, words).map_err(trouble)?;
-        let (ended, last) = follow(&mut child, arriving, || watched.tick(&mut perf, folder));
-        status = ended;
-        last
+        let followed = follow(&mut child, arriving, || watched.tick(&mut perf, folder));
+        status = followed.status;
+        followed.last
     };
     if !perf.has_ended() {
         perf.tell("disable");
@@ -734,12 +796,15 @@ fn watch(
     };
     watched.tick(&mut perf, folder);
     perf.end();
-    notes.extend(watched.told());
+    let early = watched.early(None);
+    notes.extend(early.as_ref().map(|early| early.note.clone()));
     Ok(Ended {
         status,
         notes,
         is_alone: last == Some(SIGHUP),
-        log_is_of_use: watched.killed.is_some(),
+        ran: None,
+        used: None,
+        perf_ended: early.map(|early| early.after),
         options,
     })
 }
@@ -814,7 +879,7 @@ impl Prepared {
         let program = machine::program(name).unwrap_or_else(|| name.into());
         let arriving = Arriving::new();
         let mut child = command::at_once(&program, words).map_err(trouble)?;
-        Ok(follow(&mut child, &arriving, || {}).0)
+        Ok(follow(&mut child, &arriving, || {}).status)
     }
 
     /// Whether this is root.

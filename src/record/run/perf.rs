@@ -162,12 +162,11 @@ impl Perf {
         self.ended.is_some()
     }
 
-    /// Whether somebody ended it by force, and its file has no end.
-    pub(super) fn killed_by(&mut self) -> Option<i32> {
+    /// The signal that ended it, if one did.
+    pub(super) fn ended_by(&mut self) -> Option<i32> {
         use std::os::unix::process::ExitStatusExt;
         let ended = self.has_ended().then_some(self.ended).flatten();
-        let signal = ended.and_then(|status| status.signal());
-        signal.filter(|&signal| signal != Signal::INT.as_raw() && signal != Signal::TERM.as_raw())
+        ended.and_then(|status| status.signal())
     }
 
     /// Has it complete its file, and waits.
