@@ -136,10 +136,7 @@ fn desk(folder: &Path) {
     };
     write("list", b"samples/minijit/perf.data\n");
     write("palette", b"c_middle->rgb(1,2,3)\n");
-    write(
-        "home/.perfconfig",
-        b"[buildid]\ndir = ~/cache\n",
-    );
+    write("home/.perfconfig", b"[buildid]\ndir = ~/cache\n");
     write("empty/x.js.map", b"{}");
     // A recording that ends early.
     copy_folder(&samples.join("minijit"), &make(folder, "early"));
