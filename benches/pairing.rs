@@ -6,8 +6,8 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pjit::ids::ThreadId;
+use pjit::jit::ProcessId;
 use pjit::session::SampleId;
-use pjit::session::jit::ProcessId;
 use pjit::weigh::Kind;
 use pjit::weigh::heap::{At, Fact, Pairing};
 

@@ -16,8 +16,8 @@
 //! 2. `formats`: `perfdata` walks the recording once, touching the front of each record, and delivers records in perf's
 //!    order. Files, pipe streams and compressed recordings go the same way. `jitdump` parses dumps and perf maps; `dso` opens ELF
 //!    files and kernel symbols when first asked.
-//! 3. `session` turns records into an immutable history, threads, comms, snapshots of address spaces that share what did not
-//!    change, JIT code by address and time, and into samples.
+//! 3. `jit` is the index of JIT code by address and time, which knows dumps and no history. `session` turns records into an
+//!    immutable history, threads, comms, snapshots of address spaces that share what did not change, and into samples.
 //! 4. `stacks`: where a weight was asked for, `weigh` makes other samples of these; what comes behind it sees samples with periods
 //!    and nothing else. `collect` is the second, parallel pass: each worker takes blocks of samples, builds their chains with
 //!    `unwind`, and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it. What is missing of stacks
@@ -104,6 +104,8 @@ pub use load::{bundle, check, totals};
 pub use names::{symbolize, wasm};
 #[doc(hidden)]
 pub use record::fetch;
+#[doc(hidden)]
+pub use session::jit;
 #[doc(hidden)]
 pub use stacks::{collect, stitch, unwind, weigh};
 pub use views::{code, flame, questions, report};

@@ -4,7 +4,7 @@
 
 use pjit::ids::ThreadId;
 use pjit::session::SampleId;
-use pjit::session::jit::ProcessId;
+use pjit::jit::ProcessId;
 use pjit::weigh::Kind;
 use pjit::weigh::heap::{At, Block, Fact, Pairing};
 

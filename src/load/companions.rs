@@ -10,10 +10,10 @@ use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::{self, DsoTable, KernelIdentity, Span};
 use crate::find::SearchPaths;
 use crate::input::{BUNDLE_ROOT, Refusal, Store, Story, is_link, this_machine};
+use crate::jit::{JitBuilder, RecordingClock};
 use crate::needs::Needs;
 use crate::perfdata::{BuildIdEntry, CpuMode, OpenError, Recording};
 use crate::session::Session;
-use crate::session::jit::{JitBuilder, RecordingClock};
 use crate::symbolize::{SourceMapSearch, SourceMaps};
 use crate::wasm::{self, WasmCode};
 

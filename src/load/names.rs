@@ -9,11 +9,11 @@ use crate::dso::demangle::{demangle, parameters};
 use crate::dso::originals::Originals;
 use crate::dso::{DsoId, DsoKind, NameStyle};
 use crate::ids::Idx;
+use crate::jit::JitCodeId;
 use crate::needs::Needs;
 use crate::profile::names::original_name;
 use crate::runtimes::Producer;
 use crate::session::Session;
-use crate::session::jit::JitCodeId;
 use crate::symbolize::SourceMaps;
 
 /// Where a name is told.

@@ -9,7 +9,7 @@ use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::{Idx, ThreadId};
-use crate::session::jit::ProcessId;
+use crate::jit::ProcessId;
 use crate::session::{Session, Target};
 
 /// A process none of whose files is at hand.

@@ -8,6 +8,7 @@ use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexVec, index_vec};
+use crate::jit::JitIndex;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
@@ -15,7 +16,6 @@ use crate::profile::{
     StackEnd, ThreadId,
 };
 use crate::run_state::RunState;
-use crate::session::jit::JitIndex;
 use crate::session::{Samples, Session};
 
 /// The events of the recording, with what counts in totals but has no row.

@@ -5,9 +5,9 @@
 
 use crate::collect::{Pc, PcId};
 use crate::ids::IndexSlice;
+use crate::jit::JitCodeId;
 use crate::jitdump::debug_info::{Line, line_at};
 use crate::needs::Needs;
-use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
 
 /// Lines of addresses that have one, the last address first.

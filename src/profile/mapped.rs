@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::collect::{Collected, PcId};
 use crate::ids::{IndexVec, index_vec};
-use crate::session::jit::ProcessId;
+use crate::jit::ProcessId;
 use crate::session::maps::Mapping;
 use crate::session::{Samples, Session, Target};
 

@@ -15,10 +15,10 @@ use crate::collect::Collected;
 use crate::dso::demangle::demangle;
 use crate::ids::{IndexVec, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
+use crate::jit::JitCodeId;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::runtimes::Producer;
-use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
 use crate::symbolize::{Answers, NameStyle, Original, OriginalName, SourceMaps};
 

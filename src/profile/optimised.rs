@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::ids::Idx;
+use crate::jit::JitCodeId;
 use crate::runtimes::{CleanName, Producer, Tier, Whose};
 use crate::session::Session;
-use crate::session::jit::JitCodeId;
 
 /// Bytes by package, the most first.
 pub(super) fn optimised(session: &Session<'_>) -> Vec<(Whose, u64)> {

@@ -15,10 +15,10 @@ use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
 use crate::ids::{Idx, IndexVec, Part, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
+use crate::jit::JitCodeId;
 use crate::needs::Needs;
 use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
-use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
 use crate::stack_end::StackEnd;
 use crate::symbolize::{

@@ -12,7 +12,6 @@ use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 use crate::run_state::RunState;
 
-use super::jit::{JitBuilder, ProcessId};
 use super::kernel_maps::KernelMaps;
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
@@ -20,6 +19,7 @@ use super::returns::{Returns, TRAMPOLINES};
 use super::running::Running;
 use super::threads::Threads;
 use super::{Label, SampleId, SampleRef, Samples, Session, Space, SpaceId, TaskCounter};
+use crate::jit::{JitBuilder, ProcessId};
 
 /// Whether a mapping's name is that of a file, and not of the dynamic loader, which runs before all programs.
 fn is_program(path: &[u8]) -> bool {

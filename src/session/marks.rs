@@ -2,10 +2,10 @@
 //!
 //! Kept only when a weight pairs events ([`crate::weigh`]), in delivery order, with their place among the samples.
 
-use super::jit::ProcessId;
 use super::{Filter, SampleId};
 use crate::address::Timestamp;
 use crate::ids::{CommId, ThreadId};
+use crate::jit::ProcessId;
 
 /// What the session is to keep.
 #[derive(Debug, Clone, Default)]

@@ -29,7 +29,7 @@ use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::run_state::RunState;
 use crate::stack_end::StackEnd;
 
-use jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
+use crate::jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
 use kernel_maps::KernelMaps;
 use maps::{MapTable, Mapping};
 use marks::Mark;

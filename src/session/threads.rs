@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::jit::ProcessId;
 use crate::address::Timestamp;
 use crate::ids::{CommId, IndexSlice, IndexVec, ThreadId};
+use crate::jit::ProcessId;
 
 /// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
 pub const NO_ID: u32 = u32::MAX;

@@ -13,9 +13,9 @@ use crate::arch::Arch;
 use crate::dso::DsoId;
 use crate::ids::IndexVec;
 use crate::input::SourceClaim;
+use crate::jit::JitCodeId;
 use crate::needs::Needs;
 use crate::parallel::sort_in_parallel;
-use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
 
 /// Why code is not listed whose architecture has no disassembler.

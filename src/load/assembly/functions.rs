@@ -10,10 +10,10 @@ use crate::address::{Avma, Timestamp};
 use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
+use crate::jit::JitCodeId;
 use crate::profile::{EventId, FrameId, Place, Profile, names};
 use crate::runtimes::{CleanName, Tier, tier_of_any, without_tier};
 use crate::session::Target;
-use crate::session::jit::JitCodeId;
 use crate::symbolize::Site;
 
 /// All functions with samples of their own.

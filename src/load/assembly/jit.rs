@@ -11,10 +11,10 @@ use crate::address::Avma;
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Syntax, for_arch};
 use crate::dso::demangle::demangle;
+use crate::jit::{JitCode, JitCodeId};
 use crate::jitdump::debug_info::Line;
 use crate::runtimes::Producer;
 use crate::session::Target;
-use crate::session::jit::{JitCode, JitCodeId};
 use crate::symbolize::{Site, SourceMaps};
 use crate::wasm::WasmPlace;
 

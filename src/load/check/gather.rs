@@ -13,11 +13,11 @@ use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::{Idx, IndexVec};
 use crate::input::Story;
+use crate::jit::{Absence, JitMatch};
 use crate::perfdata::attr::{flag, sample_type};
 use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer, Scope};
-use crate::session::jit::{Absence, JitMatch};
 use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::lacks_split_files;
 

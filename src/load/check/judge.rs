@@ -2,11 +2,11 @@
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
+use crate::jit::{Absence, ClockFit};
 use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
-use crate::session::jit::{Absence, ClockFit};
 
 use crate::unit::Unit;
 
@@ -1102,9 +1102,7 @@ fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
             shown
         }
     };
-    let path = |absent: &crate::session::jit::JitAbsent| {
-        String::from_utf8_lossy(&absent.path).into_owned()
-    };
+    let path = |absent: &crate::jit::JitAbsent| String::from_utf8_lossy(&absent.path).into_owned();
     let of = |why: Absence| -> Vec<String> {
         let absent = evidence.absent.iter().filter(|absent| absent.why == why);
         let told = absent.map(|absent| format!("{} (process {})", path(absent), absent.pid));

@@ -19,11 +19,11 @@ use std::time::Duration;
 use crate::build_id::BuildId;
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
+use crate::jit::{ClockFit, JitAbsent, JitObject};
 use crate::needs::Needs;
 use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
-use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
 pub(crate) use advice::quoted;

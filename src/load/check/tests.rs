@@ -2,7 +2,7 @@
 
 use super::advice::{dump_size, for_short_stacks, for_stripped, quoted};
 use super::*;
-use crate::session::jit::{Absence, ProcessId};
+use crate::jit::{Absence, ProcessId};
 
 /// 1000 samples, all well.
 fn good() -> Evidence {

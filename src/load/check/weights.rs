@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Level, percent};
 use crate::ids::Idx;
+use crate::jit::ProcessId;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
-use crate::session::jit::ProcessId;
 use crate::session::{Samples, Session};
 use crate::weigh::Pairs;
 

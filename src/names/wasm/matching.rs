@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 use super::compiled::{Compiled, Function, wasm_function};
 use crate::address::Avma;
-use crate::session::jit::{JitCode, JitCodeId};
+use crate::jit::{JitCode, JitCodeId};
 
 /// Of a hundred functions that have to be the same.
 const ENOUGH: usize = 90;

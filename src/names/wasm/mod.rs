@@ -34,8 +34,8 @@ use crate::dso::DsoId;
 use crate::find::{SearchPaths, path_of};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::input::{Role, Store};
+use crate::jit::{JitCodeId, JitObjectId};
 use crate::runtimes::Producer;
-use crate::session::jit::{JitCodeId, JitObjectId};
 use crate::session::{Session, Target};
 
 use compiled::{Compiled, Function, WasmFunction};
@@ -832,7 +832,7 @@ fn hit<'a>(
 fn codes_of<'s, 'a>(
     session: &'s Session<'a>,
     object: JitObjectId,
-) -> impl Iterator<Item = (JitCodeId, crate::session::jit::JitCode<'s, 'a>)> {
+) -> impl Iterator<Item = (JitCodeId, crate::jit::JitCode<'s, 'a>)> {
     let count = u32::try_from(session.jit.code_count()).unwrap_or(u32::MAX);
     let all = (0..count).map(JitCodeId);
     all.map(|id| (id, session.jit.code(id)))

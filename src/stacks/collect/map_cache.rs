@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 
 use crate::address::{Avma, Timestamp};
 use crate::input::prefetch;
+use crate::jit::{JitCodeId, JitHit, JitIndex, JitMatch, ProcessId};
 use crate::session::SpaceId;
-use crate::session::jit::{JitCodeId, JitHit, JitIndex, JitMatch, ProcessId};
 use crate::session::maps::{MapTable, Mapping};
 use crate::unwind::{FramePlaceId, Lifetime};
 

@@ -12,7 +12,7 @@ use super::FrameOrigin;
 use super::rules::{Candidate, Check, IN_REGISTER, LOST, Rule};
 use crate::address::FileOffset;
 use crate::dso::DsoId;
-use crate::session::jit::JitCodeId;
+use crate::jit::JitCodeId;
 
 /// The slot at a height, counted from the CFA.
 fn slot(height: i32) -> Option<i16> {

@@ -5,8 +5,8 @@
 //! records that came with a dump. The facts about runtimes are those of their
 //! releases of 2023 to 2026 (V8 11.3 and 13.6, wasmtime 48, OpenJDK 17, CPython 3.12 to 3.14, LLVM 14 and 21).
 
+use crate::jit::JitCode;
 pub(super) use crate::runtimes::Habit;
-use crate::session::jit::JitCode;
 
 /// Code around a place.
 #[derive(Clone, Copy, Debug)]

@@ -24,8 +24,8 @@ use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::originals::is_of_haskell;
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::ids::{IndexVec, Spare, numbers};
+use crate::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
 use crate::runtimes::HostLoop;
-use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
 
 numbers! {
     /// An unwinding record that came with JIT code.

@@ -254,7 +254,7 @@ fn spread(key: u64) -> usize {
 mod tests {
     use super::*;
     use crate::address::FileOffset;
-    use crate::session::jit::JitCodeId;
+    use crate::jit::JitCodeId;
 
     #[test]
     fn keeps_every_key_while_growing() {

@@ -52,9 +52,9 @@ use crate::address::{Avma, FileOffset, Timestamp};
 use crate::arch::Arch;
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::ids::{Spare, ThreadId, numbers};
+use crate::jit::{JitCode, JitCodeId};
 use crate::perfdata::Registers;
 use crate::session::SpaceId;
-use crate::session::jit::{JitCode, JitCodeId};
 use crate::stack_end::StackEnd;
 
 pub use cfi::CfiTables;

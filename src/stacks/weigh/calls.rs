@@ -10,8 +10,8 @@ use super::heap::Fact;
 use super::read::{Source, stack_pointer};
 use crate::address::Avma;
 use crate::ids::Idx;
+use crate::jit::ProcessId;
 use crate::perfdata::{EventId, FieldAt, Sample};
-use crate::session::jit::ProcessId;
 use crate::session::{SampleRef, Samples, Session};
 
 /// Names of arguments.

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexVec, ThreadId};
+use crate::jit::ProcessId;
 use crate::session::SampleId;
-use crate::session::jit::ProcessId;
 
 use super::addresses::Addresses;
 pub use super::addresses::BlockId;

@@ -691,7 +691,7 @@ mod tests {
 
     #[test]
     fn a_thread_waits_for_its_first_turn() {
-        use crate::session::jit::ProcessId;
+        use crate::jit::ProcessId;
         let mut tale = Tale::default();
         let process = ProcessId(0);
         let born = Moment::Born {

@@ -6,8 +6,8 @@ use gimli::write::CallFrameInstruction::{CfaOffset, Offset, Undefined};
 use super::support::*;
 use crate::address::Avma;
 use crate::input::Store;
+use crate::jit::{CodeList, JitCodeId, codes_of};
 use crate::jitdump::testing::DumpWriter;
-use crate::session::jit::{CodeList, JitCodeId, codes_of};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CodeLocation, CodeSpace};
 
