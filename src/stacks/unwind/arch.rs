@@ -52,6 +52,11 @@ pub(super) trait Architecture {
     /// A return address without signature bits.
     fn strip(address: u64) -> u64;
 
+    /// Whether the instruction that ends there puts the frame pointer on the stack.
+    fn ends_with_saved_frame_pointer(_before: &[u8]) -> bool {
+        false
+    }
+
     /// Whether the bytes before a return address (up to `CALL_BYTES` of them) end with a call.
     fn ends_with_call(before: &[u8]) -> bool;
 

@@ -53,6 +53,11 @@ impl Architecture for X86 {
         address
     }
 
+    fn ends_with_saved_frame_pointer(before: &[u8]) -> bool {
+        // `push rbp`
+        before.ends_with(&[0x55])
+    }
+
     fn ends_with_call(before: &[u8]) -> bool {
         X86_64::ends_with_call(before)
     }

@@ -352,6 +352,21 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
     }
 }
 
+/// Whether the instruction in front of a place saved the frame pointer.
+pub(super) fn is_just_saved<A: Architecture>(place: &CodeLocation<'_, '_>) -> bool {
+    let CodeLocation::File {
+        offset,
+        binary: Some(binary),
+        ..
+    } = *place
+    else {
+        return false;
+    };
+    let before = offset.0.checked_sub(1);
+    let before = before.and_then(|at| binary.bytes_at(FileOffset(at), 1));
+    before.is_some_and(A::ends_with_saved_frame_pointer)
+}
+
 /// What the call in front of a return address calls, where the instruction tells it.
 pub(super) fn callee<A: Architecture>(caller: &Located<'_, '_>) -> Option<Avma> {
     let distance = bytes_before::<A>(caller).and_then(A::call_target)?;

@@ -229,7 +229,9 @@ impl<'a, A: Architecture> Walker<'a, A> {
         let is_bare = frame == i64::from(A::WORD);
         let saved_at = frame.saturating_add(i64::from(rule.fp_slot) * i64::from(A::WORD));
         let is_restored = rule.fp_slot == IN_REGISTER || rule.fp_slot != LOST && saved_at < 0;
-        if is_bare {
+        // Right behind the instruction that saved it, the register holds it still.
+        let is_topmost = rule.fp_slot != LOST && saved_at == 0;
+        if is_bare || is_topmost && guess::is_just_saved::<A>(&place) {
             return FramePointer::Callers;
         }
         match self.rules.is_go(&place) {

@@ -64,6 +64,11 @@ impl Architecture for X86_64 {
         address
     }
 
+    fn ends_with_saved_frame_pointer(before: &[u8]) -> bool {
+        // `push rbp`
+        before.ends_with(&[0x55])
+    }
+
     fn ends_with_call(before: &[u8]) -> bool {
         direct_call(before).is_some() || ends_with_indirect_call(before)
     }
