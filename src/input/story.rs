@@ -28,6 +28,9 @@ pub struct Story {
     pub ran: Option<Duration>,
     /// How long after its beginning perf ended, if that was before its time.
     pub perf_ended: Option<Duration>,
+    /// CPU time of the command and of the children that it waited for, in programs and in the kernel. Nothing where options of
+    /// perf may have left out some of that.
+    pub used: Option<[Duration; 2]>,
     /// The command; nothing where none was started.
     pub command: Vec<String>,
     /// Whether runtimes were told to keep frame pointers.
@@ -46,8 +49,11 @@ impl Story {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let story: Value = serde_json::from_slice(bytes).ok()?;
-        let span = |name: &str| Duration::try_from_secs_f64(story[name].as_f64()?).ok();
+        let seconds = |value: &Value| Duration::try_from_secs_f64(value.as_f64()?).ok();
+        let span = |name: &str| seconds(&story[name]);
         let time = |name: &str| UNIX_EPOCH.checked_add(span(name)?);
+        let is_plain = story["asked"]["perf"].as_array().is_none_or(Vec::is_empty);
+        let used = |part: &str| seconds(&story["cpu"][part]).filter(|_| is_plain);
         let options = story["environment"][LAST_OF_HOTSPOT].as_str();
         let command = story["command"].as_array().map_or(&[][..], Vec::as_slice);
         let status = story["status"].as_u64().filter(|_| !command.is_empty());
@@ -57,6 +63,7 @@ impl Story {
             status: status.and_then(|status| u8::try_from(status).ok()),
             ran: span("ran"),
             perf_ended: span("perf_ended"),
+            used: used("user").zip(used("system")).map(<[Duration; 2]>::from),
             command: command
                 .iter()
                 .filter_map(|word| Some(word.as_str()?.to_owned()))
@@ -83,12 +90,27 @@ mod tests {
             "perf_ended": null}"#;
         let story = Story::read(text).expect("one");
         assert_eq!(story.ran, Some(Duration::from_millis(1250)));
-        assert_eq!(story.perf_ended, None);
+        assert_eq!((story.perf_ended, story.used), (None, None));
         assert_eq!((story.status, story.keeps_frames), (Some(1), false));
         assert_eq!(story.command, ["false"]);
         assert!(story.is_of(11_000_000_000));
         assert!(!story.is_of(10_000_000_000));
         assert!(!story.is_of(13_000_000_000));
+    }
+
+    #[test]
+    fn cpu_time_is_told_where_options_of_perf_leave_nothing_out() {
+        let used = |more: &str| {
+            let text = format!(
+                r#"{{"command": ["x"], "began": 1, "ended": 2, "cpu": {{"user": 0.5, "system": 0.25}}{more}}}"#
+            );
+            Story::read(text.as_bytes()).expect("one").used
+        };
+        let told = Some([500, 250].map(Duration::from_millis));
+        assert_eq!(used(""), told);
+        assert_eq!(used(r#", "asked": {"perf": []}"#), told);
+        assert_eq!(used(r#", "asked": {"perf": ["-D", "500"]}"#), None);
+        assert_eq!(used(r#", "cpu": {"user": -1, "system": 1}"#), None);
     }
 
     #[test]

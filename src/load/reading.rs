@@ -580,10 +580,14 @@ impl<'a> Reading<'_, 'a> {
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, (session, samples), known, options);
+        let is_narrowed = options.filter.is_narrow() || options.spans.is_some();
         let story = story(recording, store, options);
         if let Some(story) = &story {
             profile.recording.status = story.status;
             profile.recording.asked.clone_from(&story.command);
+            let used = story.used.filter(|_| !is_narrowed);
+            profile.recording.used = used
+                .map(|used| used.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
         }
         profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
         profile.quality.weights = weighed.quality;
@@ -599,7 +603,7 @@ impl<'a> Reading<'_, 'a> {
             samples,
             judged: judged(&profile, options.event.as_deref()),
             collected: &collected,
-            is_narrowed: options.filter.is_narrow() || options.spans.is_some(),
+            is_narrowed,
             story: story.as_ref(),
             trim: weigh::infer(recording).and_then(|(spec, _)| spec.trim()),
             met: &met,

@@ -178,6 +178,7 @@ pub(super) fn summarise(
         has_branches: recording.has_branches(),
         series: series(recording),
         status: None,
+        used: None,
         asked: Vec::new(),
         digest: None,
     };

@@ -125,6 +125,9 @@ fn recording(facts: &Facts, role: Option<&str>) -> Value {
         "idle": facts.idle.count.period,
         "check": if facts.is_fit { "fit" } else { "unfit" },
     });
+    if let Some(used) = facts.used_ns {
+        recording["cpu_seconds"] = json!(number(used as f64 / 1e9));
+    }
     if !facts.parts.is_empty() {
         let parts = facts.parts.iter().map(|part| {
             json!({

@@ -250,7 +250,8 @@ impl Words {
 
 /// `node (pid 2700), 343 samples of cpu-clock, 1.72 s CPU in 1.9 s, 7 threads`
 ///
-/// Where filters left only some of it: `15 of 343 samples of cpu-clock, 0.08 of 1.72 s CPU`.
+/// Where filters left only some of it: `15 of 343 samples of cpu-clock, 0.08 of 1.72 s CPU`. Where the command used much more than has
+/// samples: `0.20 of 0.79 s CPU sampled`.
 fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
     let is_part = left != total;
     let number = |weight: u64| match facts.weighed {
@@ -273,6 +274,8 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
     let whole = number(total.period);
     let much = if is_part {
         format!("{} of {whole}{unit}", number(left.period))
+    } else if let Some(used) = facts.used_unseen() {
+        format!("{whole} of {}{unit} sampled", number(used))
     } else {
         format!("{whole}{unit}")
     };

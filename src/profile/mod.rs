@@ -858,6 +858,8 @@ pub struct RecordingSummary {
     pub series: Option<u64>,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
+    /// Nanoseconds of CPU that it and its children used, in programs and in the kernel, where that is known and all of it is shown.
+    pub used: Option<[u64; 2]>,
     /// The words of that command, where `pjit record` tells.
     pub asked: Vec<String>,
     /// By what its records are known again, if the view asked for it.

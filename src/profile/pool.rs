@@ -592,6 +592,10 @@ impl Pool {
             sum.asked.clear();
         }
         sum.status = sum.status.max(recording.status);
+        let used = sum.used.zip(recording.used);
+        sum.used = used.map(|([user, system], [more, also])| {
+            [user.saturating_add(more), system.saturating_add(also)]
+        });
         sum.switches += recording.switches;
         sum.tells_switches |= recording.tells_switches;
         sum.holds_totals |= recording.holds_totals;

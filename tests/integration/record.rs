@@ -429,6 +429,77 @@ fn an_end_of_perf_before_the_commands_is_told() {
     assert!(!checked("whole").contains("ended-early"));
 }
 
+/// What the program prints of itself, what the kernel told pjit, and what the pages say.
+#[test]
+fn cpu_time_without_samples_is_told() {
+    let text = include_str!("../programs/brief.c");
+    let Some(lab) = built("unseen", "brief", text) else {
+        return;
+    };
+    let used = |out: &str| {
+        let told = story(&lab.path(out));
+        let part = |name: &str| told["cpu"][name].as_f64().expect("a number");
+        part("user") + part("system")
+    };
+    let (code, printed, err) = done(&mut record(
+        &lab,
+        &["-q", "-o", "short", "--", "./brief", "2000", "100000"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    let (told, truth) = (used("short"), crate::live::truth(&printed)["cpu"]);
+    // It runs a little before it counts, and behind that; ticks are cut.
+    assert!(
+        (truth - 0.05..1.1 * truth + 0.05).contains(&told),
+        "{told} {truth}"
+    );
+    let seen = total(&lab.show(&["fold"], "short")) as f64 / 1e9;
+    let both = format!("{seen:.2} of {told:.2} s");
+    let (status, text, _) = lab.pjit(&["check"], "short");
+    assert_eq!(status, 3, "{text}");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("FAIL  samples.unseen "));
+    let line = line.unwrap_or_else(|| panic!("{both}\n{text}"));
+    assert!(
+        line.contains(&format!(" {both} CPU time was sampled; ")),
+        "{both}\n{line}"
+    );
+    assert!(text.contains(" threads that lived shortly") && !text.contains("samples.brief"));
+    let page = lab.show(&["summary"], "short").replace("\n#  ", "");
+    assert!(page.contains(&format!("{both} CPU sampled")), "{page}");
+    let page: serde_json::Value =
+        serde_json::from_str(&lab.show(&["summary", "--format", "json"], "short")).expect("JSON");
+    let seconds = page["recordings"][0]["cpu_seconds"]
+        .as_f64()
+        .expect("a number");
+    assert!((seconds - told).abs() < 1e-6, "{seconds} {told}");
+    // A part of the time has a part of the samples.
+    let (_, text, _) = lab.pjit(&["check", "--time", "50%-100%"], "short");
+    assert!(!text.contains("samples.unseen"), "{text}");
+
+    // All of it has samples; and a child that nobody waits for has more.
+    fs::write(lab.path("load.c"), LOAD).expect("written");
+    let made = Command::new("cc")
+        .args(["-O1", "-o", "load", "load.c"])
+        .current_dir(lab.path("."))
+        .status();
+    assert!(made.is_ok_and(|made| made.success()));
+    for (out, script) in [
+        ("whole", "./load 500; :"),
+        ("left", "./load 500 & exec sleep 1"),
+    ] {
+        let words = ["-q", "-o", out, "--", "sh", "-c", script];
+        let (code, _, err) = done(&mut record(&lab, &words));
+        assert_eq!(code, Some(0), "{err}");
+        let text = lab.pjit(&["check"], out).1;
+        assert!(!text.contains("samples.unseen"), "{text}");
+        let page = lab.show(&["summary"], out);
+        assert!(!page.contains("sampled"), "{page}");
+    }
+    assert!(used("left") < 0.1, "{}", used("left"));
+    assert!(samples_of(&lab, "left", "busy") > 50);
+}
+
 #[test]
 fn a_command_that_removes_the_folder_leaves_no_recording() {
     let Some(lab) = built("removed", "load", LOAD) else {

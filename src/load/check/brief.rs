@@ -3,11 +3,13 @@
 //! The kernel gives each thread a counter of its own, which begins with a whole period (`inherit_event`, `kernel/events/core.c`). So a
 //! thread loses what it ran behind its last sample, and one that runs shorter than a period has none. Scripts that start
 //! thousands of small programs lose most of their time so, and no record tells of it. How long threads lived is recorded.
-//! What lived long and has no sample has slept: only short lives count.
+//! What lived long and has no sample has slept: only short lives count. `pjit record` also writes down what CPU time a command used,
+//! which is no guess.
 
 use crate::ids::IndexVec;
+use crate::input::Story;
 use crate::perfdata::attr::flag;
-use crate::perfdata::{Attr, Recording};
+use crate::perfdata::{Attr, Recording, Ring};
 use crate::profile::{EventId, ThreadId};
 use crate::session::{Samples, Session};
 use crate::unit::Unit;
@@ -26,6 +28,8 @@ pub struct Brief {
     pub missing: u64,
     /// Nanoseconds that all samples stand for.
     pub sampled: u64,
+    /// Nanoseconds that the command used by the kernel's own count, where that is known and the event is a clock of the same.
+    pub used: Option<u64>,
 }
 
 impl Brief {
@@ -46,19 +50,35 @@ fn period(attr: &Attr) -> Option<u64> {
     }
 }
 
+/// What a command used of what an event counts.
+fn used(attr: &Attr, story: &Story) -> Option<u64> {
+    let [user, system] = story.used?;
+    let counted = match attr.ring() {
+        _ if attr.unit() != Unit::Nanoseconds => return None,
+        Ring::All => user.checked_add(system)?,
+        Ring::User => user,
+        Ring::Kernel => return None,
+    };
+    u64::try_from(counted.as_nanos()).ok()
+}
+
 /// What threads may have run without a sample of an event.
 pub(super) fn gather(
     recording: &Recording<'_>,
     session: &Session<'_>,
     samples: &Samples,
     event: EventId,
+    story: Option<&Story>,
 ) -> Brief {
-    let recorded = recording.events.get(event);
-    let Some(period) = recorded.and_then(|event| period(&event.attr)) else {
+    let attr = recording.events.get(event).map(|event| &event.attr);
+    let Some((attr, period)) = attr.and_then(|attr| Some((attr, period(attr)?))) else {
         return Brief::default();
     };
     let mut counts: IndexVec<ThreadId, u64> = session.threads.iter().map(|_| 0).collect();
-    let mut brief = Brief::default();
+    let mut brief = Brief {
+        used: story.and_then(|story| used(attr, story)),
+        ..Brief::default()
+    };
     for sample in samples.all.iter().filter(|sample| sample.event == event) {
         brief.sampled = brief.sampled.saturating_add(period);
         if let Some(count) = counts.get_mut(sample.thread) {

@@ -132,7 +132,14 @@ fn brief_threads(stages: &Stages<'_, '_>) -> Brief {
     if stages.is_narrowed {
         return Brief::default();
     }
-    brief::gather(stages.recording, stages.session, stages.samples, event)
+    let Stages {
+        recording,
+        session,
+        samples,
+        story,
+        ..
+    } = *stages;
+    brief::gather(recording, session, samples, event, story)
 }
 
 /// Whether perf ended before its time.

@@ -23,6 +23,17 @@ const WORTH_WARNING: f64 = 1.0;
 const MISSING_WORTH_WARNING: f64 = 5.0;
 /// With more of it, less than half is known to be counted.
 const MOST_MISSING: f64 = 50.0;
+/// What helps where threads are too short to be sampled.
+const FOR_BRIEF: [&str; 2] = [
+    "pjit record -F 9999",
+    "pjit record -a, whose clocks belong to CPUs, then summary --comm",
+];
+/// Per cent of the CPU time with samples below which conclusions are of something else than the program.
+const LEAST_SEEN: f64 = 80.0;
+/// Per cent of it with samples that is not worth a warning.
+const SEEN_WITHOUT_WARNING: f64 = 90.0;
+/// Nanoseconds without samples that say nothing: each thread lacks half a period, and the kernel counts in ticks.
+const LEAST_UNSEEN: u64 = 50_000_000;
 /// Per cent of the samples from which on a file without inline information is worth a note.
 const WORTH_NOTING: f64 = 1.0;
 /// So many names stand in one line.
@@ -268,7 +279,10 @@ fn samples(
         let fix = "record without these: pjit record, or perf record without -i";
         out.push(finding(Level::Warn, "samples.not-followed", text).fixed_by([fix]));
     }
-    brief(&evidence.brief, out);
+    match evidence.brief.used {
+        Some(used) => unseen(evidence, used, out),
+        None => brief(&evidence.brief, out),
+    }
     few(evidence, about, limits, out);
     if let Some(event) = evidence.events.iter().find(|event| event.is_too_often) {
         let text = format!(
@@ -311,17 +325,51 @@ fn brief(brief: &Brief, out: &mut Vec<Finding>) {
         _ => return,
     };
     let text = format!(
-        "{} of {} threads that lived shortly ended before their first sample; up to {} of {} that all ran is not in the recording",
-        brief.unsampled,
-        brief.threads,
+        "{}; up to {} of {} that all ran is not in the recording",
+        ended_before(brief),
         Unit::Nanoseconds.human(brief.missing),
         Unit::Nanoseconds.human(brief.missing.saturating_add(brief.sampled)),
     );
-    let fixes = [
-        "pjit record -F 9999",
-        "pjit record -a, whose clocks belong to CPUs, then summary --comm",
-    ];
-    out.push(finding(level, "samples.brief", text).fixed_by(fixes));
+    out.push(finding(level, "samples.brief", text).fixed_by(FOR_BRIEF));
+}
+
+fn ended_before(brief: &Brief) -> String {
+    format!(
+        "{} of {} threads that lived shortly ended before their first sample",
+        brief.unsampled, brief.threads
+    )
+}
+
+/// CPU time that the command used and no sample stands for. It knows better than lives of threads, which may have slept.
+fn unseen(evidence: &Evidence, used: u64, out: &mut Vec<Finding>) {
+    let (brief, loss) = (&evidence.brief, &evidence.loss);
+    // Lost samples are a finding of their own.
+    let lost = percent(loss.lost, loss.samples) / 100.0 * brief.sampled as f64;
+    let seen = brief.sampled.saturating_add(lost as u64);
+    let is_user = evidence.judged.ring == Ring::User;
+    let level = match percent(seen, used) {
+        _ if used.saturating_sub(seen) < LEAST_UNSEEN => return,
+        // Of short programs the kernel guesses in which ring they ran.
+        share if share < LEAST_SEEN && !is_user => Level::Fail,
+        share if share < SEEN_WITHOUT_WARNING => Level::Warn,
+        _ => return,
+    };
+    let seconds = |ns: u64| format!("{:.2}", ns as f64 / 1e9);
+    let mut text = format!(
+        "{} of {} s {}CPU time was sampled",
+        seconds(brief.sampled),
+        seconds(used),
+        if is_user { "user " } else { "" }
+    );
+    let are_brief = brief.share() >= MISSING_WORTH_WARNING;
+    if are_brief {
+        text.push_str("; ");
+        text.push_str(&ended_before(brief));
+    }
+    let row = finding(level, "samples.unseen", text);
+    // What ended perf is said before, and no rate mends that.
+    let is_mended = are_brief || evidence.early.is_none();
+    out.push(row.fixed_by(FOR_BRIEF.into_iter().filter(|_| is_mended)));
 }
 
 /// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.

@@ -138,6 +138,7 @@ fn names_and_losses_are_held_against_their_limits() {
             unsampled: 90,
             missing,
             sampled: 1_000_000_000,
+            used: None,
         },
         ..good()
     };
@@ -145,6 +146,41 @@ fn names_and_losses_are_held_against_their_limits() {
     assert_eq!(of_brief(50_000_000), None);
     assert_eq!(of_brief(60_000_000), Some(Level::Warn));
     assert_eq!(of_brief(1_010_000_000), Some(Level::Fail));
+    // What the kernel counted is known better than what lives of threads let one fear.
+    let used = |ms: u64, ring| Evidence {
+        brief: Brief {
+            used: Some(ms * 1_000_000),
+            ..brief(1_010_000_000).brief
+        },
+        judged: Judged {
+            ring,
+            ..good().judged
+        },
+        ..good()
+    };
+    let of_used = |ms, ring| {
+        let found = verdict(used(ms, ring));
+        assert_eq!(level(&found, "samples.brief"), None);
+        level(&found, "samples.unseen")
+    };
+    for (ms, all, user) in [
+        (900, None, None),
+        (1100, None, None),
+        (1120, Some(Level::Warn), Some(Level::Warn)),
+        (1300, Some(Level::Fail), Some(Level::Warn)),
+    ] {
+        assert_eq!(of_used(ms, Ring::All), all, "{ms}");
+        assert_eq!(of_used(ms, Ring::User), user, "{ms}");
+    }
+    let short = Evidence {
+        brief: Brief {
+            sampled: 10_000_000,
+            used: Some(50_000_000),
+            ..Brief::default()
+        },
+        ..good()
+    };
+    assert_eq!(level(&verdict(short), "samples.unseen"), None);
     let lost = |lost| Evidence {
         loss: Loss {
             samples: 1000,

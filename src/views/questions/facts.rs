@@ -91,6 +91,8 @@ pub struct Facts {
     pub lost: u64,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
+    /// Nanoseconds of what the event counts that the command used, by the kernel's own count.
+    pub used_ns: Option<u64>,
     /// What `check` says against it.
     pub findings: Vec<Trouble>,
     /// Whether it is fit for conclusions.
@@ -116,7 +118,24 @@ pub struct Trouble {
     pub text: String,
 }
 
+/// What a command used of what an event counts.
+fn used([user, system]: [u64; 2], event: &EventSummary) -> Option<u64> {
+    match event.ring {
+        _ if !event.is_cpu_time() => None,
+        Ring::All => user.checked_add(system),
+        Ring::User => Some(user),
+        Ring::Kernel => None,
+    }
+}
+
 impl Facts {
+    /// How much the command used, where `check` found that much of it has no samples.
+    #[must_use]
+    pub fn used_unseen(&self) -> Option<u64> {
+        let is_found = |trouble: &Trouble| trouble.code == "samples.unseen";
+        self.used_ns.filter(|_| self.findings.iter().any(is_found))
+    }
+
     /// Of a profile, and what `check` found.
     #[must_use]
     pub fn of(profile: &Profile, tally: &Tally, verdict: Option<&Verdict>) -> Self {
@@ -187,6 +206,7 @@ impl Facts {
                 .map(str::to_owned),
             lost: profile.recording.lost,
             status: profile.recording.status,
+            used_ns: event.and_then(|event| used(profile.recording.used?, event)),
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
             command: profile.recording.command(),
