@@ -78,3 +78,35 @@ impl Verb for GuideArgs {
         Ok(ExitCode::SUCCESS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::Producer;
+
+    /// What pages say by hand is what the rows of runtimes say.
+    #[test]
+    fn pages_have_the_recipes_of_the_runtimes() {
+        let (_, guide) = PARTS[0];
+        let items: Vec<String> = (guide.split("\n- "))
+            .map(|item| item.replace("\n  ", " "))
+            .collect();
+        let readme = include_str!("../../README.md");
+        let rows = readme.lines().filter(|line| line.starts_with("| "));
+        let rows: Vec<&str> = rows.collect();
+        let recipes: Vec<&str> = Producer::all()
+            .filter_map(|runtime| runtime.record)
+            .collect();
+        assert!(recipes.len() > 5, "{recipes:?}");
+        for recipe in recipes {
+            let has_all = |text: &str| recipe.split(' ').all(|word| text.contains(word));
+            assert!(items.iter().any(|item| has_all(item)), "guide: {recipe}");
+            let mut words = recipe.split(' ');
+            let program = words.find(|word| !word.contains('=')).unwrap_or_default();
+            let is_its = |row: &&&str| row.contains(&format!("`{program} "));
+            for row in rows.iter().filter(is_its) {
+                assert!(has_all(row), "README: {recipe}: {row}");
+            }
+        }
+    }
+}
