@@ -14,6 +14,7 @@ use crate::profile::{Facet, Profile};
 use crate::questions;
 use crate::questions::edges::Edges;
 use crate::questions::functions::Functions;
+use crate::questions::hosts::{self, Hosts};
 use crate::questions::over_time::{self, OverTime};
 use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
@@ -34,7 +35,7 @@ pub struct Summary {
     pub by: Option<summary::By>,
     /// When, and not where: phases, spells and gaps.
     pub over_time: bool,
-    /// The table that CSV shows: self, own, foreign, packages, activities, processes, cgroups or lines.
+    /// The table that CSV shows: self, own, foreign, packages, activities, processes, cgroups, hosts or lines.
     pub table: String,
 }
 
@@ -63,11 +64,13 @@ impl Question for Summary {
     fn needs(&self) -> Needs {
         let by_line = self.by == Some(summary::By::Line);
         let by_cgroup = self.by == Some(summary::By::Cgroup);
+        let by_host = self.by == Some(summary::By::Host);
         questions::NEEDS
             | Needs::OPTIMISED
             | Needs::PREDICTIONS
             | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
+            | hosts::NEEDS.only_if(by_host)
             | Needs::THREADS.only_if(self.by == Some(summary::By::Process))
             | over_time::NEEDS.only_if(self.over_time)
     }
@@ -118,6 +121,7 @@ impl Question for Summary {
         let grouping = match view.by {
             Some(summary::By::Process) => Grouping::Processes,
             Some(summary::By::Cgroup) => Grouping::Cgroups,
+            Some(summary::By::Host) => Grouping::Hosts,
             _ => Grouping::Programs,
         };
         let spending = Spending::of(&profile, &tally, payers, grouping);
@@ -125,8 +129,13 @@ impl Question for Summary {
             .over_time
             .then(|| over(&profile, &functions, &tally))
             .transpose()?;
+        let hosts = (grouping == Grouping::Hosts)
+            .then(|| Hosts::of(&profile, &functions, &tally, facts.made));
         let counted = (tally, spending);
-        let summary = question::Summary::of(&profile, functions, counted, facts, wanted);
+        let summary = question::Summary {
+            hosts,
+            ..question::Summary::of(&profile, functions, counted, facts, wanted)
+        };
         forget_large(profile);
         Ok(Summarised {
             summary,

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use super::refusal::said;
 use super::target::settle_rights;
 use super::terminal::with_progress;
-use super::verb::{leave, wrong_usage};
+use super::verb::wrong_usage;
 use crate::ask::{AskError, Request, ask_each};
 use crate::diagnostics::Diagnostics;
 use crate::output::caption::plural;
@@ -54,7 +54,8 @@ pub(super) fn write(
             .iter()
             .map(|table| table.rows())
             .sum::<usize>();
-        leave(tables);
+        // One after the other they would be more than any of them.
+        drop(tables);
         anyhow::Ok(())
     };
     with_progress(diag, || ask_each(requests, diag, each))?;

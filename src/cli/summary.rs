@@ -60,7 +60,7 @@ pub struct SummaryArgs {
     #[command(flatten)]
     print: PrintArgs,
 
-    /// Show one table: package, activity, own, process, cgroup, line
+    /// Show one table: package, activity, own, process, cgroup, host, line
     #[arg(
         long = "by",
         value_enum,
@@ -106,6 +106,7 @@ impl Verb for SummaryArgs {
                     Some(By::Activity) => "activities",
                     Some(By::Process) => "processes",
                     Some(By::Cgroup) => "cgroups",
+                    Some(By::Host) => "hosts",
                     Some(By::Line) => "lines",
                     Some(By::Own) | None => "own",
                 };
@@ -134,6 +135,7 @@ impl ValueEnum for By {
             Self::Own,
             Self::Process,
             Self::Cgroup,
+            Self::Host,
             Self::Line,
         ]
     }
@@ -145,6 +147,7 @@ impl ValueEnum for By {
             Self::Own => "own",
             Self::Process => "process",
             Self::Cgroup => "cgroup",
+            Self::Host => "host",
             Self::Line => "line",
         }))
     }

@@ -19,6 +19,8 @@ pub(super) struct Known<'a> {
 /// The unwinder of a recording that was read, and the files that it knows the rules of.
 struct Kept<'a> {
     arch: Option<Arch>,
+    /// Whether that recording had code that was made at run time, of which nothing is kept.
+    has_code: bool,
     files: Vec<(DsoId, Vec<u8>, Files<'a>)>,
     unwinder: Unwinder<'a>,
 }
@@ -43,9 +45,7 @@ impl<'a> Known<'a> {
 
     /// An unwinder that knows files of this recording by the numbers that they have in it, and nothing else.
     pub(super) fn unwinder(&self, session: &Session<'a>) -> Option<Unwinder<'a>> {
-        if session.jit.code_count() > 0 {
-            return None;
-        }
+        let has_code = session.jit.code_count() > 0;
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |(dso, name, files): &(DsoId, Vec<u8>, Files<'a>)| {
             // What has another name is not opened for this.
@@ -54,17 +54,20 @@ impl<'a> Known<'a> {
             is_named && found().is_some_and(|found| are_same(&found, files))
         };
         let arch = session.dsos.arch();
-        let fits = |kept: &Kept<'a>| kept.arch == arch && kept.files.iter().all(is_same);
+        let fits = |kept: &Kept<'a>| {
+            (kept.arch, kept.has_code) == (arch, has_code) && kept.files.iter().all(is_same)
+        };
         let at = learned.iter().position(fits)?;
         Some(learned.remove(at).unwinder)
     }
 
     /// Keeps what was learned, if it is of files alone that are all at hand.
     pub(super) fn keep(&self, session: &Session<'a>, mut unwinder: Unwinder<'a>) {
-        if session.jit.code_count() > 0 || unwinder.place_count() > MOST_PLACES {
+        if unwinder.place_count() > MOST_PLACES {
             return;
         }
-        let files = unwinder.files().into_iter();
+        let has_code = session.jit.code_count() > 0;
+        let files = unwinder.forget_recording(has_code).into_iter();
         let files = files.map(|dso| {
             Some((
                 dso,
@@ -75,7 +78,6 @@ impl<'a> Known<'a> {
         let Some(files) = files.collect::<Option<Vec<_>>>() else {
             return;
         };
-        unwinder.forget_walks();
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         if learned.len() == MOST {
             learned.remove(0);
@@ -83,6 +85,7 @@ impl<'a> Known<'a> {
         let arch = session.dsos.arch();
         learned.push(Kept {
             arch,
+            has_code,
             files,
             unwinder,
         });

@@ -13,6 +13,7 @@ use crate::profile::{EventId, Predictions, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
+use crate::questions::hosts::{Hosts, Unlike};
 use crate::questions::payers::{Activity, Group, PayerId, Payment, Spending};
 use crate::questions::summary::{PaidLine, Share, Summary};
 use crate::questions::tally::{Count, Numbers};
@@ -253,7 +254,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             "filters": common.filters,
             "own": {"rule": own_rule(summary.functions.basis), "no_own": share(summary.no_own.period, total)},
             "order": "descending by weight",
-            "processes": processes(spending, parts.processes, total),
+            "processes": processes(summary, parts.processes, total),
             "packages": packages(spending, parts.packages, total),
             "nobody": nobody(spending, total),
             "activities": activities(spending, total),
@@ -267,6 +268,9 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
     if let Some(all) = &common.edges {
         let all = edges(&summary.functions, all);
         extend(&mut answer, json!({"edges": all}));
+    }
+    if let Some(hosts) = &summary.hosts {
+        extend(&mut answer, json!({"unlike": unlike(summary, hosts, rows)}));
     }
     if facts.predictions.are_many() {
         let mispredicted = mispredicted(&facts.predictions);
@@ -334,19 +338,43 @@ fn payers(spending: &Spending, all: &[(PayerId, Count)], most: usize) -> Value {
     all.iter().take(most).map(one).collect()
 }
 
-/// Programs, or cgroups, with those who pay most in them.
-fn processes(spending: &Spending, rows: usize, total: u64) -> Value {
+/// What hosts are unlike in.
+fn unlike(summary: &Summary, hosts: &Hosts, rows: usize) -> Value {
+    let one = |row: &Unlike| {
+        json!({
+            "host": row.host,
+            "function": summary.functions.get(row.function).id(),
+            "name": summary.functions.get(row.function).full_name(),
+            "there": number(row.here),
+            "elsewhere": number(row.elsewhere),
+            "ratio": row.ratio.map(|ratio| number(ratio.value)),
+            "low": row.ratio.map(|ratio| number(ratio.low)),
+            "high": row.ratio.map(|ratio| number(ratio.high)),
+            "q": number(row.q),
+        })
+    };
+    hosts.unlike.iter().take(rows).map(one).collect()
+}
+
+/// Programs, cgroups or hosts, with those who pay most in them.
+fn processes(summary: &Summary, rows: usize, total: u64) -> Value {
     /// Payers that are named.
     const MOST: usize = 3;
+    let spending = &summary.spending;
+    let hosts = summary.hosts.as_ref();
     let one = |group: &Group| {
-        json!({
+        let mut one = json!({
             "name": group.name,
             "processes": group.processes,
             "weight": group.count.period,
             "share": share(group.count.period, total),
             "samples": group.count.samples,
             "payers": payers(spending, &group.payers, MOST),
-        })
+        });
+        if let Some(hosts) = hosts {
+            one["recordings"] = hosts.recordings_of(group).into();
+        }
+        one
     };
     spending.groups.iter().take(rows).map(one).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
+use super::caption::plural;
 use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
 use crate::ids::Idx;
 use crate::metrics::plain_name;
@@ -9,6 +10,7 @@ use crate::profile::{Predictions, Ring};
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
+use crate::questions::hosts::{Hosts, Unlike};
 use crate::questions::payers::{Group, PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
@@ -31,8 +33,9 @@ const PAYER: usize = 34;
 const TROUBLES: usize = 5;
 
 /// Tables in the order in which they stand.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 8] = [
     "groups",
+    "unlike",
     "packages",
     "own",
     "paying",
@@ -54,6 +57,8 @@ pub enum By {
     Process,
     /// Cgroups, which containers have one each of.
     Cgroup,
+    /// Hosts, and what they are unlike in.
+    Host,
     /// Source lines.
     Line,
 }
@@ -82,10 +87,9 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     let mut page = Page {
         head: maker.head(),
         // One table alone has nothing beside it.
-        parts: if options.by.is_some() {
-            Vec::new()
-        } else {
-            maker.lines()
+        parts: match options.by {
+            Some(By::Host) | None => maker.lines(),
+            Some(_) => Vec::new(),
         },
         foot: Vec::new(),
     };
@@ -498,6 +502,10 @@ impl PageMaker<'_> {
         let summary = self.summary;
         let words = self.words();
         let mut parts = Vec::new();
+        if let Some(hosts) = &summary.hosts {
+            parts.extend(alike(hosts));
+            return parts;
+        }
         let is_large = |share: &&Share| percent(share.count.period, summary.total.period) >= 5.0;
         // Programs tell more than the names of their threads.
         let has_programs = !summary.spending.groups.is_empty();
@@ -547,6 +555,7 @@ impl PageMaker<'_> {
             Some(By::Own) => vec![(self.own(), 100)],
             Some(By::Process) => vec![(self.groups("Processes"), 100)],
             Some(By::Cgroup) => vec![(self.groups("Cgroups"), 100)],
+            Some(By::Host) => vec![(self.groups("Hosts"), 50), (self.unlike(), 50)],
             Some(By::Line) => vec![(self.source_lines(), 100)],
             None => {
                 let functions = if self.has_own() {
@@ -577,6 +586,26 @@ impl PageMaker<'_> {
             "paid by",
             groups.iter().map(|group| group.count.period),
         )
+    }
+
+    /// What hosts are unlike in.
+    fn unlike(&self) -> Draft {
+        let rows = self.summary.hosts.as_ref();
+        let rows = rows.map_or(0, |hosts| hosts.unlike.len());
+        Draft {
+            extra: 1,
+            name: "unlike",
+            title: "Unlike the others",
+            columns: vec![
+                Column::left(""),
+                Column::left("on"),
+                Column::right("there"),
+                Column::right("elsewhere"),
+                Column::right("ratio"),
+            ],
+            rows,
+            worth: rows,
+        }
     }
 
     fn paying(&self) -> Draft {
@@ -760,6 +789,7 @@ impl PageMaker<'_> {
             "self" => &[2, 3],
             "own" | "paying" => &[0, 3],
             "lines" => &[0, 2, 3],
+            "unlike" => &[0, 1],
             _ => &[],
         };
         table.fitted(COLUMNS, names)
@@ -868,15 +898,36 @@ impl PageMaker<'_> {
                     cut(&payer(line.payer), PACKAGE),
                 ]
             }
+            "unlike" => {
+                let rows = summary.hosts.iter().flat_map(|hosts| &hosts.unlike);
+                rows.skip(at)
+                    .take(1)
+                    .flat_map(|row| self.unlike_row(row))
+                    .collect()
+            }
             _ => {
                 let group = &spending.groups[at];
                 let parts = group.payers.iter();
                 let parts = parts.map(|(id, count)| (payer(*id), *count)).collect();
-                let names = spending.groups.iter().map(group_name);
+                let name = |group| group_name(group, summary.hosts.as_ref());
+                let names = spending.groups.iter().map(name);
                 let room = room_beside(names.take(SHOWN));
-                self.spent_row(&group_name(group), group.count, (parts, room))
+                self.spent_row(&name(group), group.count, (parts, room))
             }
         }
+    }
+
+    /// `parse  web-1  12.1%  8.0%  1.51`
+    fn unlike_row(&self, row: &Unlike) -> [String; 5] {
+        let share = |share: f64| format!("{:.1}%", 100.0 * share);
+        [
+            format!("  {}", self.name(row.function)),
+            cut(&row.host, PAYER),
+            share(row.here),
+            share(row.elsewhere),
+            row.ratio
+                .map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
+        ]
     }
 
     /// The row that stands for all that are left out.
@@ -942,6 +993,11 @@ impl PageMaker<'_> {
                     String::new(),
                     String::new(),
                 ]
+            }
+            "unlike" => {
+                let mut cells = vec![String::new(); 5];
+                cells[0] = format!("  +{count} functions");
+                cells
             }
             _ => {
                 let groups = &summary.spending.groups[from..];
@@ -1049,8 +1105,20 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// `node`, `cc1 (12 processes)`
-fn group_name(group: &Group) -> String {
+/// What is said where hosts were compared and nothing was found.
+fn alike(hosts: &Hosts) -> Option<Part> {
+    (hosts.compared > 0 && hosts.unlike.is_empty()).then(|| Part::Line {
+        title: "Unlike the others".to_owned(),
+        items: vec!["no function".to_owned()],
+    })
+}
+
+/// `node`, `cc1 (12 processes)`, `web-1 (3 recordings)`
+fn group_name(group: &Group, hosts: Option<&Hosts>) -> String {
+    if let Some(hosts) = hosts {
+        let recordings = plural(hosts.recordings_of(group), "recording");
+        return format!("{} ({recordings})", group.name);
+    }
     match group.processes {
         0 | 1 => group.name.clone(),
         processes => format!("{} ({processes} processes)", group.name),
@@ -1101,7 +1169,7 @@ fn spending_rows(spending: &Spending, table: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// One table, self, own, foreign, packages, activities, processes, cgroups or lines, with a heading: exact weights.
+/// One table, self, own, foreign, packages, activities, processes, cgroups, hosts or lines, with a heading: exact weights.
 #[must_use]
 pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
     let share = |count: Count| {
@@ -1120,20 +1188,24 @@ pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
     };
     match table {
         "packages" | "activities" => return spending_rows(&summary.spending, table),
-        "processes" | "cgroups" => {
-            let name = if table == "cgroups" {
-                "cgroup"
-            } else {
-                "program"
+        "processes" | "cgroups" | "hosts" => {
+            let name = match table {
+                "cgroups" => "cgroup",
+                "hosts" => "host",
+                _ => "program",
             };
-            let mut rows = head(&["weight", "samples", "share", name, "processes"]);
+            let of_hosts = summary.hosts.as_ref();
+            let counted = of_hosts.map_or("processes", |_| "recordings");
+            let mut rows = head(&["weight", "samples", "share", name, counted]);
             rows.extend(summary.spending.groups.iter().map(|group| {
                 vec![
                     group.count.period.to_string(),
                     group.count.samples.to_string(),
                     share(group.count),
                     group.name.clone(),
-                    group.processes.to_string(),
+                    of_hosts
+                        .map_or(group.processes, |hosts| hosts.recordings_of(group))
+                        .to_string(),
                 ]
             }));
             return rows;

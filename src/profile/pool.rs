@@ -187,6 +187,16 @@ impl Pool {
             }
         }
         self.add_facts(profile, &moved);
+        if self.are_apart() {
+            // No other recording has any of them.
+            self.entries.clear();
+        }
+    }
+
+    /// Whether nothing of one recording is in one entry with anything of another.
+    fn are_apart(&self) -> bool {
+        let tells = Needs::THREADS | Facet::Recording.needs();
+        self.needs.intersects(tells)
     }
 
     /// All samples.

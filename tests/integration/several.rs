@@ -296,3 +296,80 @@ fn code_that_was_made_is_known_by_its_name() {
         BTreeMap::from(names.map(|name| (name.to_owned(), 20)))
     );
 }
+
+/// A recording of two functions on a host, the first of which has so many of a hundred samples.
+fn on_host(folder: &Path, (host, run): (&str, u64), first: u64) -> PathBuf {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.text_feature(3, host.as_bytes());
+    recording.comm(7, 7, b"node");
+    recording.map(7, 0x40_0000, 0x10_0000, 0, b"//anon");
+    for at in 0..300 {
+        let place = match at % 100 {
+            at if at < first => 0,
+            at => 1 + at % 4,
+        };
+        let ip = 0x40_0010 + 0x1000 * place;
+        recording.sample(&Sample {
+            ip,
+            pid: 7,
+            tid: 7,
+            time: 1000 * run + at,
+            period: 10,
+            chain: &[CONTEXT_USER, ip],
+            user: None,
+        });
+    }
+    let folder = folder.join(format!("{host}-{run}"));
+    fs::create_dir_all(&folder).expect("made");
+    let map = (0..5).map(|at| format!("{:x} 1000 f{at}\n", 0x40_0000 + 0x1000 * at));
+    fs::write(folder.join("perf-7.map"), map.collect::<String>()).expect("written");
+    let path = folder.join("perf.data");
+    fs::write(&path, recording.file()).expect("written");
+    path
+}
+
+#[test]
+fn hosts_are_unlike_in_what_their_recordings_agree_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = |host: &str, first: [u64; 3]| {
+        let runs = (1..).zip(first);
+        runs.map(|(run, first)| on_host(folder.path(), (host, run), first))
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        runs("a", [20, 21, 19]),
+        runs("b", [20, 19, 21]),
+        runs("c", [40, 41, 39]),
+    ]
+    .concat();
+    let unlike = |recordings: &[PathBuf]| -> Vec<(String, String)> {
+        let recordings: Vec<&Path> = recordings.iter().map(PathBuf::as_path).collect();
+        let text = told(
+            &["summary", "--by", "host", "--format", "json"],
+            &recordings,
+        );
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let rows = answer["unlike"].as_array().expect("rows").iter();
+        rows.map(|row| {
+            let [host, name] = ["host", "name"].map(|key| row[key].as_str().expect("a text"));
+            (host.to_owned(), name.to_owned())
+        })
+        .collect()
+    };
+    let found = unlike(&all);
+    assert!(
+        found.contains(&("c".to_owned(), "f0".to_owned())),
+        "{found:?}"
+    );
+    assert!(found.iter().all(|(_, name)| name == "f0"), "{found:?}");
+    assert_eq!(unlike(&all[..6]), []);
+    // Two recordings do not tell how far they lie apart.
+    assert_eq!(unlike(&all[..8]), []);
+    let paths: Vec<&Path> = all.iter().map(PathBuf::as_path).collect();
+    let page = told(&["summary", "--by", "host"], &paths);
+    assert!(page.contains("c (3 recordings)"), "{page}");
+    assert!(page.contains("Unlike the others"), "{page}");
+    let rows = told(&["summary", "--by", "host", "--format", "csv"], &paths);
+    let expected = "weight,samples,share,host,recordings\n9000,900,0.333333,a,3\n";
+    assert!(rows.starts_with(expected), "{rows}");
+}

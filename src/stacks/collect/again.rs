@@ -7,7 +7,7 @@ use crate::address::Avma;
 use crate::arch::Arch;
 use crate::perfdata::{Recording, Sample};
 use crate::session::{SampleId, Samples, Session};
-use crate::unwind::{KeptRegisters, Unwinder, UserState, stack_pointer};
+use crate::unwind::{CfiTables, KeptRegisters, Unwinder, UserState, stack_pointer};
 
 use super::map_cache::MapCache;
 use super::space::SpaceAt;
@@ -36,6 +36,12 @@ impl<'a> Learned<'a> {
     pub(super) fn before(&self) -> Option<Unwinder<'a>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         before.take()
+    }
+
+    /// What is known of files, for all workers.
+    pub(super) fn tables(&self) -> Arc<CfiTables<'a>> {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.as_ref().map_or_else(Arc::default, Unwinder::tables)
     }
 
     /// Whether an unwinder is kept, whatever this recording needs.

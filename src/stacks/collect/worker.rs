@@ -12,7 +12,7 @@ use crate::needs::Needs;
 use crate::perfdata::{BranchStack, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Samples, Session};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Activation, CfiTables, CodeSpace as _, Unwinder};
+use crate::unwind::{Activation, CodeSpace as _, Unwinder};
 
 use super::again::{Learned, limit_dump};
 use super::budget::Budget;
@@ -42,7 +42,7 @@ pub fn collect<'a>(
 ) -> Collected {
     let shared = Shared {
         arch: session.dsos.arch(),
-        tables: &Arc::new(CfiTables::new()),
+        tables: &learned.tables(),
         learned,
         window: &Window::new(store, recording.region(), Window::BEHIND),
         recording,

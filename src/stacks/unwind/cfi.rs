@@ -44,6 +44,15 @@ impl<'a> CfiTables<'a> {
         Self::default()
     }
 
+    /// Forgets code that was made at run time, whose numbers are those of other code in other recordings; what is left is known of
+    /// these files.
+    pub(super) fn forget_code(&self) -> Vec<DsoId> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known: Vec<DsoId> = files.keys().copied().collect();
+        known.extend(self.flows.forget_code());
+        known
+    }
+
     /// The call frame information of a file.
     pub(super) fn file(
         &self,

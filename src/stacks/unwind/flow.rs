@@ -247,4 +247,20 @@ impl Flows {
         let flow = make().map(Arc::new);
         shard().entry(key).or_insert(flow).clone()
     }
+
+    /// Forgets code that was made at run time, and says which files the others are in.
+    pub(super) fn forget_code(&self) -> Vec<DsoId> {
+        let mut files = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.retain(|(function, _), _| match function {
+                Function::File(dso, _) | Function::Reached(dso, ..) => {
+                    files.push(*dso);
+                    true
+                }
+                Function::Jit(_) => false,
+            });
+        }
+        files
+    }
 }

@@ -506,22 +506,28 @@ impl<'a> Unwinder<'a> {
         walker!(self.last(), walker => walker.ended_by_guess(), else false)
     }
 
-    /// The files that something is known of, ordered.
+    /// What it knows of files, for other unwinders.
     #[must_use]
-    pub fn files(&self) -> Vec<DsoId> {
+    pub fn tables(&self) -> Arc<CfiTables<'a>> {
+        Arc::clone(&self.tables)
+    }
+
+    /// Keeps what another recording may use, and says of which files that is, ordered. Where code was made at run time, rules go with it.
+    pub fn forget_recording(&mut self, has_code: bool) -> Vec<DsoId> {
+        if has_code {
+            let new = |arch| Inner::new(arch, Arc::clone(&self.tables));
+            (self.inner, self.narrow) = (self.arch.map(new), None);
+        }
         let of =
             |inner: &Option<Inner<'a>>| walker!(inner, walker => walker.files(), else Vec::new());
         let mut files = of(&self.inner);
         files.extend(of(&self.narrow));
+        files.extend(self.tables.forget_code());
         files.sort_unstable();
         files.dedup();
-        files
-    }
-
-    /// Forgets where stacks were, but not what was learned of code: the next samples are of other threads.
-    pub fn forget_walks(&mut self) {
         walker!(&mut self.inner, walker => walker.forget_walks(), else ());
         walker!(&mut self.narrow, walker => walker.forget_walks(), else ());
+        files
     }
 
     /// How many places were met so far.

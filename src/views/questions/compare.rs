@@ -18,11 +18,14 @@ use super::stats::benjamini_hochberg;
 use crate::runtimes::tails::same_files;
 
 /// Standard deviation of total CPU that the prior expects.
-const TOTAL_NOISE: f64 = 0.10;
+pub(super) const TOTAL_NOISE: f64 = 0.10;
 /// The same of what a slower machine does not make more: bytes, or how often something happened.
 const COUNT_NOISE: f64 = 0.03;
 /// Part of the total that a function needs to be tested.
 pub(super) const LARGE: f64 = 0.005;
+/// By what part a function has to grow to be told of, and what part of the total that has to be.
+pub(super) const LEAST_GROWTH: f64 = 0.05;
+pub(super) const LEAST_PART: f64 = 0.002;
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
@@ -739,8 +742,8 @@ fn verdict(row: &Row, result: &Tested, runs: usize, total: f64) -> Option<Verdic
     }
     let is_relevant = result
         .ratio
-        .is_none_or(|ratio| (ratio.value - 1.0).abs() >= 0.05)
-        && result.difference.abs() >= 0.002 * total;
+        .is_none_or(|ratio| (ratio.value - 1.0).abs() >= LEAST_GROWTH)
+        && result.difference.abs() >= LEAST_PART * total;
     match (runs, row.sides) {
         (1, _) => Some(Verdict::Large),
         _ if !is_relevant => None,

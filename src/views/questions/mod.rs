@@ -12,6 +12,7 @@ pub mod facts;
 pub mod filter;
 pub mod functions;
 pub mod gate;
+pub mod hosts;
 pub mod idle;
 pub mod kinds;
 pub mod known;

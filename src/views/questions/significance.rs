@@ -18,7 +18,7 @@ const PRIOR_NOISE: f64 = 0.03;
 /// The same where there is nothing but the prior.
 const SINGLE_NOISE: f64 = 0.15;
 /// Highest q value of what is flagged.
-const RATE: f64 = 0.05;
+pub(super) const RATE: f64 = 0.05;
 /// How often runs are measured anew by the functions that were not flagged.
 const ROUNDS: usize = 3;
 /// Part of the weight that functions need to be what runs are measured by.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, Function, FunctionId, Functions};
+use super::hosts::Hosts;
 use super::payers::{PayerId, Spending};
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
@@ -96,6 +97,8 @@ pub struct Summary {
     pub paying: Vec<Paying>,
     /// Their lines, if they were asked for, in the same way.
     pub lines: Vec<PaidLine>,
+    /// What hosts are unlike in, if that was asked for.
+    pub hosts: Option<Hosts>,
     /// By object of the address.
     pub objects: Vec<Share>,
     /// By comm.
@@ -157,6 +160,7 @@ impl Summary {
             spending,
             paying,
             lines,
+            hosts: None,
             kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word()),
             objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),

@@ -11,10 +11,11 @@ mod spending;
 mod steps;
 
 pub use paid::{Paid, Part as PaidPart};
-pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending};
+pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending, UNKNOWN_HOST};
 pub use steps::Step;
 
 use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use rustc_hash::FxHashMap;
@@ -125,7 +126,6 @@ pub struct Payers<'p> {
     profile: &'p Profile,
     functions: &'p Functions,
     objects: Objects,
-    sets: [OnceCell<RegexSet>; Scope::COUNT],
     /// By symbol, and where there is none, by object and whether in the kernel.
     of_symbol: IndexVec<SymbolId, Option<KnownId>>,
     of_object: FxHashMap<(Option<ObjectId>, bool), KnownId>,
@@ -152,7 +152,6 @@ impl<'p> Payers<'p> {
             profile,
             functions,
             objects: Objects::of(profile),
-            sets: [const { OnceCell::new() }; Scope::COUNT],
             of_symbol: index_vec![None; profile.symbols.len()],
             of_object: FxHashMap::default(),
             known: IndexVec::new(),
@@ -640,24 +639,25 @@ impl<'p> Payers<'p> {
         };
         let found = scopes.into_iter().flatten().filter_map(|scope| {
             let rows = scope.rows();
-            let matches = self.set(scope).matches(symbol.name.as_bytes());
+            let matches = set(scope).matches(symbol.name.as_bytes());
             let rows = matches.iter().map(|row| &rows[row]);
             rows.min_by_key(|row| row.rank)
                 .map(|row| (row.rank, row.name))
         });
         found.min_by_key(|doing| doing.0)
     }
+}
 
-    /// The patterns of a scope, made when it first occurs.
-    fn set(&self, scope: Scope) -> &RegexSet {
-        self.sets[scope.index()].get_or_init(|| {
-            let patterns = scope.rows().iter().map(|row| row.pattern);
-            let mut set = RegexSetBuilder::new(patterns);
-            // Classes of Unicode's letters take a quarter of a summary; names of code are ASCII where it matters.
-            let set = set.unicode(false).ignore_whitespace(true).build();
-            set.unwrap_or_else(|_| RegexSet::empty())
-        })
-    }
+/// The patterns of a scope, made when it first occurs, for all recordings.
+fn set(scope: Scope) -> &'static RegexSet {
+    static SETS: [OnceLock<RegexSet>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
+    SETS[scope.index()].get_or_init(|| {
+        let patterns = scope.rows().iter().map(|row| row.pattern);
+        let mut set = RegexSetBuilder::new(patterns);
+        // Classes of Unicode's letters take a quarter of a summary; names of code are ASCII where it matters.
+        let set = set.unicode(false).ignore_whitespace(true).build();
+        set.unwrap_or_else(|_| RegexSet::empty())
+    })
 }
 
 /// By path of an own file: as much of it as tells it from the others.

@@ -56,12 +56,14 @@ pub enum Grouping {
     Processes,
     /// By cgroup, as containers have one each.
     Cgroups,
+    /// By host that was recorded on.
+    Hosts,
 }
 
-/// Samples of one program or cgroup.
+/// Samples of one program, cgroup or host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The program's name, or the cgroup's path.
+    /// The program's name, the cgroup's path, or the host's name.
     pub name: String,
     /// How many processes of it have samples.
     pub processes: usize,
@@ -84,7 +86,7 @@ pub struct Spending {
     pub compiled_for: Vec<(PayerId, f64)>,
     /// By frame of who pays, in no order.
     pub frames: Vec<PaidFrame>,
-    /// By program or cgroup, the heaviest first; they add up to all samples, too. Empty where nobody asked and one program ran.
+    /// By program, cgroup or host, the heaviest first; they add up to all samples, too. Empty where nobody asked and one program ran.
     pub groups: Vec<Group>,
 }
 
@@ -203,7 +205,10 @@ fn compiled_for(profile: &Profile, payers: &mut Payers<'_>) -> Vec<(PayerId, f64
     packages.collect()
 }
 
-/// Samples by program or cgroup.
+/// The group of recordings that do not tell their host.
+pub const UNKNOWN_HOST: &str = "unknown host";
+
+/// Samples by program, cgroup or host.
 fn groups(
     profile: &Profile,
     tally: &Tally,
@@ -212,12 +217,15 @@ fn groups(
     payer_of: impl Fn(&Entry) -> Option<PayerId>,
 ) -> Vec<Group> {
     let programs = programs(profile);
+    let words = |entry: &Entry, facet| profile.facets.words(entry.facets, facet);
     let name_of = |entry: &Entry| match grouping {
         Grouping::Programs | Grouping::Processes => programs[entry.thread].to_owned(),
-        Grouping::Cgroups => profile
-            .facets
-            .text(entry.facets, Facet::Cgroup)
-            .map_or("no cgroup", |id| &profile.facets.texts()[id].text)
+        Grouping::Cgroups => words(entry, Facet::Cgroup)
+            .unwrap_or("no cgroup")
+            .to_owned(),
+        Grouping::Hosts => words(entry, Facet::Host)
+            .filter(|host| !host.is_empty())
+            .unwrap_or(UNKNOWN_HOST)
             .to_owned(),
     };
     let mut names: FxHashMap<&str, Count> = FxHashMap::default();
