@@ -218,6 +218,11 @@ impl Verb for ExportArgs {
                 "this format takes one recording\nhint: -o all.csv.gz, or all.pb.gz",
             ));
         }
+        if self.several.normalizes() && format != Format::Pprof {
+            return Err(wrong_usage(
+                "--normalize is for pprof: other formats add up no recordings",
+            ));
+        }
         let to_stdout = self.output.as_os_str() == "-";
         if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
             return Err(wrong_usage(

@@ -483,6 +483,11 @@ impl FlamegraphArgs {
         format: Format,
         environment: &Environment,
     ) -> Result<Request<Flamegraph>, String> {
+        if self.several.normalizes() && !self.diff.is_empty() {
+            return Err(
+                "--normalize is for recordings that are added up, not for --diff".to_owned(),
+            );
+        }
         let mut load = if self.diff.is_empty() {
             self.several.load_options(new, &self.input, environment)?
         } else {

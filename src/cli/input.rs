@@ -319,9 +319,18 @@ pub(super) struct SeveralArgs {
     /// Add up the recordings that this file lists, one a line
     #[arg(long = "from", value_name = "LIST")]
     from: Option<PathBuf>,
+
+    /// Give each of several recordings the same weight
+    #[arg(long = "normalize")]
+    normalizes: bool,
 }
 
 impl SeveralArgs {
+    /// Whether recordings that are added up are to weigh the same.
+    pub(super) const fn normalizes(&self) -> bool {
+        self.normalizes
+    }
+
     /// Whether a list names recordings.
     pub(super) const fn is_named(&self) -> bool {
         self.from.is_some()
@@ -371,6 +380,10 @@ impl SeveralArgs {
             None => input.load_options(None, environment),
         };
         load.more = sources.collect();
+        load.normalizes = self.normalizes;
+        if self.normalizes && load.more.is_empty() {
+            return Err("--normalize is for several recordings, and this is one".to_owned());
+        }
         Ok(load)
     }
 }

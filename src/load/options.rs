@@ -20,6 +20,8 @@ pub struct LoadOptions {
     pub source: Source,
     /// Other recordings, whose samples are added to its samples; only [`super::load`] and [`super::load_examined`] read them.
     pub more: Vec<Source>,
+    /// Whether all of them weigh the same.
+    pub normalizes: bool,
     /// Where all that belongs to the recording is looked for; its folder is filled in here.
     pub search: SearchPaths,
     /// Samples to keep.
@@ -72,6 +74,7 @@ impl LoadOptions {
         Self {
             source,
             more: Vec::new(),
+            normalizes: false,
             search: SearchPaths::default(),
             filter: Filter::default(),
             time: None,

@@ -35,7 +35,7 @@ pub(super) fn load_several<T>(
     let all: Vec<(LoadOptions, String)> = all.into_iter().zip(names).collect();
     // Of one recording threads are what they are.
     let needs = options.needs.difference(options.refused) | Needs::THREADS.only_if(all.len() == 1);
-    let mut pool = Pool::new(needs);
+    let mut pool = Pool::new(needs, options.normalizes);
     let mut known: Vec<Likeness> = Vec::new();
     let (mut said, mut left_out, mut first_error) = (Vec::new(), Vec::new(), None);
     let Ok(()) = in_turn(&all, diag, |(one, name), together| {

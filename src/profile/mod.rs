@@ -27,6 +27,7 @@ mod filter;
 mod jit_lines;
 mod mapped;
 pub(crate) mod names;
+mod normalize;
 mod numbering;
 mod optimised;
 mod places;

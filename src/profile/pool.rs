@@ -36,6 +36,8 @@ pub struct Pool {
     all: Profile,
     /// What profiles were made for.
     needs: Needs,
+    /// Whether all weigh the same.
+    normalizes: bool,
     comms: FxHashMap<String, CommId>,
     strings: FxHashMap<String, StringId>,
     objects: FxHashMap<ObjectKey, ObjectId>,
@@ -112,17 +114,21 @@ impl Pool {
     /// Dumps of several recordings that are named.
     const DUMPS: usize = 3;
 
-    /// Nothing yet, of profiles that were made for such views.
+    /// Nothing yet, of profiles that were made for such views; each of them weighs 1 if they are to weigh the same.
     #[must_use]
-    pub fn new(needs: Needs) -> Self {
+    pub fn new(needs: Needs, normalizes: bool) -> Self {
         Self {
             needs,
+            normalizes,
             ..Self::default()
         }
     }
 
     /// Adds a profile's samples; the recording is called `name` from now on.
     pub fn add(&mut self, mut profile: Profile, name: &str) {
+        if self.normalizes {
+            profile.normalize();
+        }
         let figures = profile.quality.figures(Some(profile.main_event()));
         let Walked {
             walked, complete, ..
@@ -280,7 +286,8 @@ impl Pool {
             let is_free = |at: &EventId| !moved.raw.contains(at);
             let events = self.all.events.iter_enumerated();
             let same = events.filter(|(at, known)| {
-                let is_anywhere = known.unit == Unit::Nanoseconds || known.is_tracepoint;
+                let is_anywhere =
+                    self.normalizes || known.unit == Unit::Nanoseconds || known.is_tracepoint;
                 is_same(known, event) && (is_anywhere || self.arches[*at] == arch)
             });
             let same = same.map(|(at, _)| at).find(is_free);

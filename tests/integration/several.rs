@@ -373,3 +373,40 @@ fn hosts_are_unlike_in_what_their_recordings_agree_on() {
     let expected = "weight,samples,share,host,recordings\n9000,900,0.333333,a,3\n";
     assert!(rows.starts_with(expected), "{rows}");
 }
+
+/// A short recording counts as much as a long one, to the last billionth.
+#[test]
+fn recordings_can_weigh_the_same() {
+    const ONE: u64 = 1_000_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let short = small(folder.path(), "short.data", (1000, 7));
+    let long = on_host(folder.path(), ("a", 1), 20);
+    let text = told(&["fold", "--normalize"], &[&short, &long]);
+    let of = |program: &str| {
+        let stacks = folded(&text).into_iter();
+        let of = stacks.filter(|(stack, _)| stack.starts_with(program));
+        of.map(|(_, weight)| weight).sum::<u64>()
+    };
+    assert_eq!((of("prog"), of("node")), (ONE, ONE), "{text}");
+    assert_eq!(folded(&text)["node;f0"], ONE / 5);
+    assert_eq!(told(&["fold", "--normalize"], &[&long, &short]), text);
+    // What filters take away is part of the whole.
+    let filtered = told(
+        &["fold", "--normalize", "--comms", "node"],
+        &[&short, &long],
+    );
+    assert_eq!(total(&filtered), ONE);
+    let page = told(&["summary", "--normalize"], &[&short, &long]);
+    assert!(page.contains("each recording weighs 1"), "{page}");
+    for (view, recordings) in [
+        (&["fold", "--normalize"][..], &[&*short][..]),
+        (
+            &["export", "--normalize", "--format", "csv", "-o", "-"],
+            &[&short, &long],
+        ),
+    ] {
+        let output = ask(view, recordings);
+        let (_, error) = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{view:?}: {error}");
+    }
+}

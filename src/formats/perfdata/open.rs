@@ -432,6 +432,20 @@ fn stream_header(name: &Path, reader: &mut impl Read) -> Result<Vec<u8>, OpenErr
     Ok(header)
 }
 
+/// Whether there is nothing where the header belongs, and a record, if anything, behind it: perf writes the header last.
+fn is_unfinished(bytes: &[u8]) -> bool {
+    /// Size of the header alone, and of a record's.
+    const LEAST: (usize, u16) = (104, 8);
+    let Some(first) = bytes.iter().position(|byte| *byte != 0) else {
+        return true;
+    };
+    // Its type is below 256, and its size comes last.
+    let size = bytes.get(first + 6..first + 8);
+    let size = size.and_then(<[u8]>::first_chunk).copied();
+    let size = size.map_or(0, u16::from_le_bytes);
+    first >= LEAST.0 && first % 8 == 0 && size >= LEAST.1 && size % 8 == 0
+}
+
 /// Refuses what is no recording that pjit can read; tells the size that the header gives itself.
 fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
     let path = || path.to_owned();
@@ -442,8 +456,7 @@ fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
         }),
         Some(MAGIC_SWAPPED) => Err(OpenError::BigEndian { path: path() }),
         Some(MAGIC_OLD) => Err(OpenError::OldFormat { path: path() }),
-        // perf writes it last.
-        Some([0, 0, 0, 0, 0, 0, 0, 0]) if bytes.iter().all(|byte| *byte == 0) => {
+        Some([0, 0, 0, 0, 0, 0, 0, 0]) if is_unfinished(bytes) => {
             Err(OpenError::Unfinished { path: path() })
         }
         _ => Err(OpenError::NotPerfData {

@@ -846,6 +846,14 @@ fn what_is_no_recording_is_refused() {
         open(b"PERFFILE\0\0\0\0\0\0\0\0"),
         Err(OpenError::OldFormat { .. })
     ));
+    // While perf writes a slice there are records behind an empty header; what else begins with zeros is not perf's.
+    let mut unfinished = file.clone();
+    let data = u64::from_le_bytes(*file[40..].first_chunk().expect("a header"));
+    unfinished[..usize::try_from(data).expect("small")].fill(0);
+    let is_unfinished = |bytes: &[u8]| matches!(open(bytes), Err(OpenError::Unfinished { .. }));
+    assert!(is_unfinished(&unfinished));
+    unfinished[99] = 1;
+    assert_eq!(foreign(&unfinished), Some(Foreign::Other));
     let mut swapped = file.clone();
     swapped[..8].reverse();
     assert!(matches!(open(&swapped), Err(OpenError::BigEndian { .. })));
