@@ -13,19 +13,15 @@ use super::matching::{
 pub use super::programs::SameProgram;
 use super::runs::{By, Part, Run, Weight, are_times, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
-use super::significance::{Outcome, Scatter, Tested, Weights, Yardstick, mean, of_totals, test};
+use super::significance::{
+    LARGE, LEAST_GROWTH, LEAST_PART, Outcome, Scatter, TOTAL_NOISE, Tested, Weights, Yardstick,
+    mean, of_totals, test,
+};
 use super::stats::benjamini_hochberg;
 use crate::runtimes::tails::same_files;
 
-/// Standard deviation of total CPU that the prior expects.
-pub(super) const TOTAL_NOISE: f64 = 0.10;
-/// The same of what a slower machine does not make more: bytes, or how often something happened.
+/// As [`TOTAL_NOISE`], of what a slower machine does not make more: bytes, or how often something happened.
 const COUNT_NOISE: f64 = 0.03;
-/// Part of the total that a function needs to be tested.
-pub(super) const LARGE: f64 = 0.005;
-/// By what part a function has to grow to be told of, and what part of the total that has to be.
-pub(super) const LEAST_GROWTH: f64 = 0.05;
-pub(super) const LEAST_PART: f64 = 0.002;
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,10 +5,11 @@
 //! share less its uncertainty. What grew from nothing is beyond every limit. What cannot be decided is not passed: a gate is closed
 //! by too few runs, too.
 
-use super::compare::{Comparison, Interval, LARGE, Row, Together, Verdict};
+use super::compare::{Comparison, Interval, Row, Together, Verdict};
 use super::facts::Made;
 use super::kinds::Kind;
 use super::runs::{Run, Weight};
+use super::significance::LARGE;
 use super::stats::t_95;
 use crate::profile::Ring;
 use crate::unit::Unit;

@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::compare::{LARGE, LEAST_GROWTH, LEAST_PART, TOTAL_NOISE};
 use super::facts::Made;
 use super::functions::{FunctionId, Functions};
 use super::payers::{Group, UNKNOWN_HOST};
-use super::significance::{Interval, Normalize, Tested, Weights, mean, of_totals, test};
+use super::significance::{
+    Interval, LARGE, LEAST_GROWTH, LEAST_PART, Normalize, RATE, TOTAL_NOISE, Tested, Weights, mean,
+    of_totals, test,
+};
 use super::stats::benjamini_hochberg;
 use super::tally::{Tally, of_event};
 use crate::needs::Needs;
@@ -246,7 +248,7 @@ fn unlike(sides: &[Sides<'_>]) -> Vec<Unlike> {
     }
     let q = benjamini_hochberg(&probabilities);
     let rows = all.into_iter().zip(q);
-    let rows = rows.filter(|((is_told, _), q)| *is_told && *q <= super::significance::RATE);
+    let rows = rows.filter(|((is_told, _), q)| *is_told && *q <= RATE);
     let mut rows: Vec<Unlike> = rows.map(|((_, row), q)| Unlike { q, ..row }).collect();
     rows.sort_by(|a, b| {
         let by_difference = |row: &Unlike| (row.here - row.elsewhere).abs();

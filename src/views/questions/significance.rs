@@ -19,6 +19,13 @@ const PRIOR_NOISE: f64 = 0.03;
 const SINGLE_NOISE: f64 = 0.15;
 /// Highest q value of what is flagged.
 pub(super) const RATE: f64 = 0.05;
+/// Standard deviation of total CPU that the prior expects.
+pub(super) const TOTAL_NOISE: f64 = 0.10;
+/// Part of the total that a function needs to be tested.
+pub(super) const LARGE: f64 = 0.005;
+/// By what part a function has to grow to be told of, and what part of the total that has to be.
+pub(super) const LEAST_GROWTH: f64 = 0.05;
+pub(super) const LEAST_PART: f64 = 0.002;
 /// How often runs are measured anew by the functions that were not flagged.
 const ROUNDS: usize = 3;
 /// Part of the weight that functions need to be what runs are measured by.
