@@ -178,14 +178,14 @@ fn relocations(
 }
 
 /// Entries of a kind that can be made one with an addend. Nothing where there are too many.
-fn read<E: Pod + Clone, R: Rela<Endian = Endianness> + From<E>>(
+fn read<E: Pod, R: Rela<Endian = Endianness> + From<E>>(
     data: &[u8],
     endian: Endianness,
 ) -> Option<Vec<Relocation>> {
     let count = data.len() / size_of::<E>();
     let (entries, _) = slice_from_bytes::<E>(data, count).ok()?;
     let all = entries.iter().map(|entry| {
-        let entry = R::from(entry.clone());
+        let entry = R::from(*entry);
         Relocation {
             offset: entry.r_offset(endian).into(),
             symbol: entry.r_sym(endian, false) as usize,

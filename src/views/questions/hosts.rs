@@ -196,12 +196,11 @@ impl<'h> Sides<'h> {
     }
 }
 
+/// What a function weighs in a recording, with the squares of its samples.
+type Spent = (f64, f64);
+
 /// What a function weighs in the recordings of both sides, if that is enough to be tested.
-fn weights(
-    (base, new): (&[(f64, f64)], &[(f64, f64)]),
-    totals: &Weights,
-    made: Made,
-) -> Option<Weights> {
+fn weights((base, new): (&[Spent], &[Spent]), totals: &Weights, made: Made) -> Option<Weights> {
     let of = |part: &[(f64, f64)]| part.iter().map(|(weight, _)| *weight).collect::<Vec<f64>>();
     let squares = |part: &[(f64, f64)]| mean(&part.iter().map(|of| of.1).collect::<Vec<f64>>());
     let (base_weights, new_weights) = (of(base), of(new));
