@@ -550,14 +550,18 @@ impl Watch {
     }
 
     /// Whether it ended early of a command that ran so long. perf by itself ends with what it records, a moment before pjit may
-    /// see that; what runs already may end at any time, and only a signal tells.
+    /// see that, and never by a signal. What runs already may end at any time: there the signal alone tells.
     fn early(&self, ran: Option<Duration>) -> Option<Early> {
         const MOMENT: Duration = Duration::from_millis(100);
+        const MOMENT_OF_SIGNALS: Duration = Duration::from_millis(10);
         let (after, signal) = self.ended?;
         let at = after.as_secs_f64();
-        let rest = ran.and_then(|ran| ran.checked_sub(after));
+        let least = match signal {
+            Some(_) => MOMENT_OF_SIGNALS,
+            None => MOMENT,
+        };
         let is_early = match ran {
-            Some(_) => rest.is_some_and(|rest| rest >= MOMENT),
+            Some(ran) => ran.saturating_sub(after) >= least,
             None => signal.is_some(),
         };
         let note = if self.is_full {
