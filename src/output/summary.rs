@@ -20,6 +20,10 @@ use crate::unit::Unit;
 const NAME: usize = 72;
 /// A page of fewer lines has long ones.
 const FEW: usize = 24;
+/// Pages of fewer lines do not say what to type next.
+const FOOT: usize = 16;
+/// Lines of the first table that go before all else: seven rows, with the heading and the row for the others.
+const FIRST: usize = 9;
 /// Longest package beside a function, and longest line of the sources.
 const PACKAGE: usize = 24;
 const PLACE: usize = 40;
@@ -90,18 +94,18 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
         foot: Vec::new(),
     };
     // One table alone is an answer to a question of its own.
-    if options.by.is_none() && !options.is_part {
+    if options.by.is_none() && !options.is_part && options.lines >= FOOT {
         page.foot = maker.next();
     }
     let fixed = page.head.len() + page.parts.len() + page.foot.len();
     let left = options.lines.saturating_sub(fixed);
     let tables = maker.drafts(options.by);
-    // However little room there is, one row of the first table has some: with its heading, and the row for the others.
+    // However little room there is, the first table has some.
     let first = tables.iter().position(|(table, _)| table.rows > 0);
     let wants = tables.iter().enumerate().map(|(at, (table, share))| Want {
         lines: table.lines(),
         share: *share,
-        least: if first == Some(at) { 3 } else { 0 },
+        least: if first == Some(at) { FIRST } else { 0 },
     });
     let wants: Vec<Want> = wants.collect();
     let given = budget::split(left, &wants);
