@@ -157,14 +157,17 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
         });
     }
     if listed.unplaced.inclusive.samples > 0 {
-        let what = if listed.files.is_empty() {
-            "no line is known (debug information, a dump with lines and source maps have them); pjit peek shows its calls"
+        let (what, next) = if listed.files.is_empty() {
+            (
+                "no line is known (debug information, a dump with lines and source maps have them)",
+                "; pjit peek shows calls",
+            )
         } else {
-            "without a line"
+            ("without a line", "")
         };
         tables.push(Table {
             title: format!(
-                "  {what}: self {}, with callees {}",
+                "  {what}: self {}, with callees {}{next}",
                 amount(list.facts, listed.unplaced.own),
                 amount(list.facts, listed.unplaced.inclusive)
             ),

@@ -145,9 +145,11 @@ fn desk(folder: &Path) {
     let hardware = root().join("tests/data/hardware");
     copy_folder(&hardware, &make(folder, "hardware"));
     let packed = std::fs::File::open(root().join("tests/data/weights/ipc.data.gz"));
-    let packed = flate2::read::GzDecoder::new(packed.expect("it is there"));
-    let rates: Result<Vec<u8>, _> = packed.bytes().collect();
-    write("ipc/perf.data", &rates.expect("gzip"));
+    let mut rates = Vec::new();
+    flate2::read::GzDecoder::new(packed.expect("it is there"))
+        .read_to_end(&mut rates)
+        .expect("gzip");
+    write("ipc/perf.data", &rates);
     let dump = std::fs::read(samples.join("minijit/jit-10624.dump")).expect("read");
     write("damaged.dump", &dump[..dump.len() - 30]);
     write("maps/perf-10624.map", b"7fd4c2b9c000 1000 of_a_map\n");
