@@ -19,7 +19,7 @@ const OF_OTHERS: [(&str, &str); 2] = [
 ];
 
 /// Options that change nothing here, and why they are shown.
-const WITHOUT_EFFECT: [(&str, &str); 20] = [
+const WITHOUT_EFFECT: [(&str, &str); 22] = [
     ("--jobs", "output does not depend on threads: `golden.rs`"),
     ("--no-pager", "a pager is for terminals"),
     ("--stdio", "perf has it; pjit always prints text"),
@@ -54,6 +54,14 @@ const WITHOUT_EFFECT: [(&str, &str); 20] = [
     (
         "fetch --kallsyms",
         "the kernel that runs may have the names: `fetch.rs`",
+    ),
+    (
+        "fetch --normalize",
+        "only the order of many files may change",
+    ),
+    (
+        "export --normalize",
+        "pprof alone adds up recordings: `several.rs`",
     ),
     (
         "peek --idle",
@@ -135,6 +143,7 @@ fn desk(folder: &Path) {
         std::fs::write(path, bytes).expect("written");
     };
     write("list", b"samples/minijit/perf.data\n");
+    write("two", b"samples/minijit/perf.data\nsamples/native/perf.data\n");
     write("palette", b"c_middle->rgb(1,2,3)\n");
     write("home/.perfconfig", b"[buildid]\ndir = ~/cache\n");
     write("empty/x.js.map", b"{}");
