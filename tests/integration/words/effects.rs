@@ -143,7 +143,10 @@ fn desk(folder: &Path) {
         std::fs::write(path, bytes).expect("written");
     };
     write("list", b"samples/minijit/perf.data\n");
-    write("two", b"samples/minijit/perf.data\nsamples/native/perf.data\n");
+    write(
+        "two",
+        b"samples/minijit/perf.data\nsamples/native/perf.data\n",
+    );
     write("palette", b"c_middle->rgb(1,2,3)\n");
     write("home/.perfconfig", b"[buildid]\ndir = ~/cache\n");
     write("empty/x.js.map", b"{}");
