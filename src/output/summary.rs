@@ -23,7 +23,7 @@ const NAME: usize = 72;
 /// A page of fewer lines has long ones.
 const FEW: usize = 24;
 /// Pages of fewer lines do not say what to type next.
-const FOOT: usize = 16;
+pub(super) const FOOT: usize = 16;
 /// Lines of the first table that go before all else: seven rows, with the heading and the row for the others.
 const FIRST: usize = 9;
 /// Longest package beside a function, and longest line of the sources.

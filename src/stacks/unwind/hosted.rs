@@ -4,13 +4,10 @@
 //! In: the files that a process maps, and whose frame it is. Out: the candidates for its JIT code. Asked by [`super::maker`], once
 //! for each dump.
 
-use object::elf::{SHT_DYNSYM, STT_FUNC};
-
 use super::rules::{Candidate, Candidates, Check, Kind, Rule};
 use super::{CodeLocation, CodeSpace, FrameOrigin};
 use crate::address::Svma;
 use crate::dso::elf::ElfFile;
-use crate::dso::symtab::{RawSymbol, RawTable};
 use crate::runtimes::HostLoop;
 
 /// What JIT code may have on the stack below the loop's frame: nothing, the return address of a stub that
@@ -46,12 +43,18 @@ pub(super) fn candidates(body: &Rule) -> Candidates {
     PUSHED.into_iter().map(with).collect()
 }
 
-/// Address of a function in a file's `.dynsym`.
+/// Address of a function in a 64-bit file's `.dynsym`.
 fn exported(file: &ElfFile<'_>, name: &[u8]) -> Option<Svma> {
-    let table = RawTable::of(file, ".dynsym", SHT_DYNSYM)?;
-    let is_wanted = |symbol: &RawSymbol| {
-        symbol.kind() == STT_FUNC && symbol.is_defined() && table.name(*symbol) == name
+    const STT_FUNC: u8 = 2;
+    let symbols = file.section(".dynsym")?.data.as_chunks::<24>().0;
+    let names = file.section(".dynstr")?.data;
+    let is_wanted = |symbol: &&[u8; 24]| {
+        let at = u32::from_le_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]) as usize;
+        let found = names.get(at..).and_then(|tail| tail.strip_prefix(name));
+        let defined = symbol[6..8] != [0, 0];
+        defined && symbol[4] & 0xf == STT_FUNC && found.is_some_and(|rest| rest.first() == Some(&0))
     };
-    let symbol = table.iter().find(is_wanted)?;
-    Some(Svma(symbol.value))
+    let symbol = symbols.iter().find(is_wanted)?;
+    let value = symbol.last_chunk::<16>()?.first_chunk::<8>()?;
+    Some(Svma(u64::from_le_bytes(*value)))
 }
