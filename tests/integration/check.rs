@@ -888,7 +888,7 @@ fn what_short_threads_ran_is_missed() {
         return;
     };
     let options = ["-e", "cpu-clock", "-F", "997", "-g"];
-    let Some(printed) = lab.record("short.data", &options, &["./brief", "2000", "100000"]) else {
+    let Some(printed) = lab.record("short.data", &options, &["./brief", "2000", "300000"]) else {
         return;
     };
     let ran = truth(&printed)["cpu"];
@@ -922,7 +922,7 @@ fn what_short_threads_ran_is_missed() {
     };
     let (missing, all) = (seconds(words[0], words[1]), seconds(words[3], words[4]));
     assert!(
-        missing > 0.8 * (ran - seen) && all > 0.8 * ran,
+        missing > 0.6 * (ran - seen) && all > 0.6 * ran,
         "{seen} of {ran}: {line}"
     );
     // Few that run long lose nothing worth a word.
