@@ -3,8 +3,10 @@
 //! In: a recording. Out: numbers and recorded paths; nothing is looked for on this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::{LoadError, Source};
+use crate::address::Timestamp;
 use crate::build_id::BuildId;
 use crate::diagnostics::Diagnostics;
 use crate::find::dump_of_mapping;
@@ -28,6 +30,12 @@ pub struct Whereabouts {
     pub in_kernel: u64,
     /// Names of its events.
     pub events: Vec<String>,
+    /// Those that ended while it was made.
+    ended: BTreeSet<u32>,
+    /// Times of its first and last record that have some, in ns.
+    span: Option<(u64, u64)>,
+    /// Whether the kernel could not write all records.
+    has_lost: bool,
 }
 
 /// Who had a file mapped.
@@ -63,10 +71,14 @@ impl Whereabouts {
     fn take(&mut self, delivered: Delivered<'_>) {
         match delivered {
             Delivered::Sample(head) => {
+                self.take_time(head.time);
                 *self.samples.entry(head.pid).or_default() += 1;
                 self.in_kernel += u64::from(head.cpumode == CpuMode::Kernel);
             }
-            Delivered::Record { record, .. } => self.take_record(&record),
+            Delivered::Record { record, time, .. } => {
+                self.take_time(time);
+                self.take_record(&record);
+            }
         }
     }
 
@@ -99,7 +111,24 @@ impl Whereabouts {
                     self.born.insert(pid);
                 }
             }
+            Record::Exit { pid, tid, .. } if pid == tid => drop(self.ended.insert(pid)),
+            Record::Lost { .. } => self.has_lost = true,
             _ => {}
         }
+    }
+
+    fn take_time(&mut self, time: Timestamp) {
+        let Timestamp(time @ 1..) = time else { return };
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+    }
+
+    /// How long it goes, if it ends before a process did that it is of: the end of that is a record. Where some were lost, that may
+    /// be among them.
+    #[must_use]
+    pub fn ends_before(&self, pid: u32) -> Option<Duration> {
+        let (first, last) = self.span?;
+        let is_cut = !self.has_lost && !self.ended.contains(&pid);
+        is_cut.then(|| Duration::from_nanos(last - first))
     }
 }

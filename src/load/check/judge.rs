@@ -218,11 +218,12 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     if let Some(Early { after, ran }) = evidence.early {
         let of = ran.map(|ran| format!(" into the {:.1} s of the command", ran.as_secs_f64()));
         let text = format!(
-            "perf ended {:.1} s{}; what came later is not recorded",
+            "the recording ends {:.1} s{}",
             after.as_secs_f64(),
-            of.as_deref().unwrap_or(" after its beginning"),
+            of.as_deref()
+                .unwrap_or(" after its beginning, by a signal to perf"),
         );
-        let fix = "record again, and signal the command alone: perf ends by SIGINT and SIGTERM";
+        let fix = "record again, and signal the command alone: SIGINT and SIGTERM end perf";
         out.push(finding(Level::Warn, "recording.ended-early", text).fixed_by([fix]));
     }
 }

@@ -346,6 +346,12 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     }
     let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
+    let command = ended.command.as_ref();
+    let cut = command.and_then(|command| command.cut(&gathered.whereabouts));
+    let why = ended.early.as_ref().map_or(Why::Unknown, |early| early.why);
+    let early = cut.map(|after| Early { after, why }).or(ended.early);
+    let perf_ended = early.as_ref().map(|early| early.after);
+    notes.extend(early.as_ref().map(Early::note));
     notes.append(&mut gathered.notes);
     if request.choice.java_agent.is_none() {
         notes.extend(gather::silent(&gathered, &environment));
@@ -371,15 +377,15 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         environment: &environment,
         status: ended.status,
         began,
-        ran: ended.ran,
-        used: ended.used,
-        perf_ended: ended.perf_ended,
+        ran: command.map(|command| command.ran),
+        used: command.and_then(|command| command.used),
+        perf_ended,
         notes: &notes,
         moved: &gathered.moved,
     };
     let told = folder.tell(&story);
     folder.forget_places();
-    folder.finish(ended.perf_ended.is_some());
+    folder.finish(perf_ended.is_some());
     if let Err(error) = told {
         notes.push(Note::new(format!("record.json: {error}")));
     }
@@ -423,14 +429,21 @@ struct Ended {
     status: u8,
     notes: Vec<Note>,
     is_alone: bool,
-    /// How long the command ran.
-    ran: Option<Duration>,
-    /// CPU time of it.
-    used: Option<Used>,
-    /// When perf ended, if that was before its time.
-    perf_ended: Option<Duration>,
+    /// The command, if there was one.
+    command: Option<Lived>,
+    /// What was seen of perf's end before its time.
+    early: Option<Early>,
     /// With which it was recorded.
     options: Options,
+}
+
+/// A command that has ended.
+struct Lived {
+    pid: u32,
+    /// How long it ran.
+    ran: Duration,
+    /// CPU time of it and of its children.
+    used: Option<Used>,
 }
 
 /// Starts all, and waits for the end.
@@ -489,7 +502,7 @@ fn run_command(
     });
     let mut last = followed.last;
     let ran = watch.began.elapsed();
-    let mut notes = load.end();
+    let notes = load.end();
     if prepared.request.until_exit {
         while !perf.has_ended() && last.is_none() {
             last = next_signal(arriving, Duration::from_millis(50));
@@ -498,15 +511,17 @@ fn run_command(
     watch.tick(&mut perf, folder);
     perf.end();
     drop(stay);
-    let early = watch.early(Some(ran));
-    notes.extend(early.as_ref().map(|early| early.note.clone()));
+    let command = Lived {
+        pid,
+        ran,
+        used: followed.used,
+    };
     Ok(Ended {
         status: followed.status,
         notes,
         is_alone: last == Some(SIGHUP),
-        used: followed.used,
-        ran: Some(ran),
-        perf_ended: early.map(|early| early.after),
+        command: Some(command),
+        early: watch.early(),
         options,
     })
 }
@@ -520,11 +535,41 @@ struct Watch {
     is_full: bool,
 }
 
-/// perf's end before that of what it recorded.
+/// The end of a recording before that of what it is of.
 struct Early {
     /// Since the beginning.
     after: Duration,
-    note: Note,
+    why: Why,
+}
+
+/// Why a recording ended early.
+#[derive(Clone, Copy)]
+enum Why {
+    /// The disk was nearly full.
+    Full,
+    /// A signal that perf could not handle.
+    Killed,
+    /// A signal with which it completes its file.
+    Ended,
+    /// Not seen.
+    Unknown,
+}
+
+impl Early {
+    fn note(&self) -> Note {
+        let at = self.after.as_secs_f64();
+        let text = match self.why {
+            Why::Full => "the disk was nearly full: the recording ends there".to_owned(),
+            Why::Killed => format!("perf was killed at {at:.1} s: the recording ends there"),
+            Why::Ended => format!("perf was ended at {at:.1} s: the recording ends there"),
+            Why::Unknown => format!("the recording ends at {at:.1} s, before the command did"),
+        };
+        let note = Note::new(text);
+        match self.why {
+            Why::Full => note.mended_by("-o DIR on another disk, or -F 99"),
+            Why::Killed | Why::Ended | Why::Unknown => note,
+        }
+    }
 }
 
 impl Watch {
@@ -549,40 +594,27 @@ impl Watch {
         }
     }
 
-    /// Whether it ended early of a command that ran so long. perf by itself ends with what it records, a moment before pjit may
-    /// see that, and never by a signal. What runs already may end at any time: there the signal alone tells.
-    fn early(&self, ran: Option<Duration>) -> Option<Early> {
-        const MOMENT: Duration = Duration::from_millis(100);
-        const MOMENT_OF_SIGNALS: Duration = Duration::from_millis(10);
+    /// What was seen of an end that was not perf's own, which a signal does.
+    fn early(&self) -> Option<Early> {
         let (after, signal) = self.ended?;
-        let at = after.as_secs_f64();
-        let least = match signal {
-            Some(_) => MOMENT_OF_SIGNALS,
-            None => MOMENT,
+        let why = match signal {
+            _ if self.is_full => Why::Full,
+            Some(SIGINT | SIGTERM) => Why::Ended,
+            Some(_) => Why::Killed,
+            None => return None,
         };
-        let is_early = match ran {
-            Some(ran) => ran.saturating_sub(after) >= least,
-            None => signal.is_some(),
-        };
-        let note = if self.is_full {
-            let note = Note::new("the disk was nearly full: the recording ends there");
-            note.mended_by("-o DIR on another disk, or -F 99")
-        } else if signal.is_some_and(|signal| signal != SIGINT && signal != SIGTERM) {
-            Note::new(format!(
-                "perf was killed at {at:.1} s: the recording ends there"
-            ))
-        } else if is_early {
-            Note::new(match ran {
-                Some(ran) => format!(
-                    "perf ended at {at:.1} s, the command at {:.1} s: the recording lacks the rest",
-                    ran.as_secs_f64()
-                ),
-                None => format!("perf was ended at {at:.1} s: the recording ends there"),
-            })
-        } else {
-            return None;
-        };
-        Some(Early { after, note })
+        Some(Early { after, why })
+    }
+}
+
+impl Lived {
+    /// When its recording ended, if that was before it did. perf writes for a while when it was asked to end, so nobody may have
+    /// seen that.
+    fn cut(&self, found: &Whereabouts) -> Option<Duration> {
+        /// Until perf begins, and where all of a service are asked to end.
+        const MOMENT: Duration = Duration::from_millis(100);
+        let after = found.ends_before(self.pid)?;
+        (self.ran.saturating_sub(after) >= MOMENT).then_some(after)
     }
 }
 
@@ -794,21 +826,18 @@ fn watch(
         perf.tell("disable");
     }
     // Not recorded any more, and perf's file has room for what it maps.
-    let mut notes = match target {
+    let notes = match target {
         Target::Processes(pids) => harvest::harvest(pids, folder.path(), true),
         _ => harvest::harvest(&before.busy(), folder.path(), false),
     };
     watched.tick(&mut perf, folder);
     perf.end();
-    let early = watched.early(None);
-    notes.extend(early.as_ref().map(|early| early.note.clone()));
     Ok(Ended {
         status,
         notes,
         is_alone: last == Some(SIGHUP),
-        ran: None,
-        used: None,
-        perf_ended: early.map(|early| early.after),
+        command: None,
+        early: watched.early(),
         options,
     })
 }
