@@ -130,6 +130,8 @@ fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
 fn less_is_asked_for_where_others_lock_what_the_trial_had() {
     let Some(lab) = lab("locked") else { return };
     let words = ["-o", "out", "--", "sh", "-c", "exit 7"];
+    // What this user may have without another one is not less than that.
+    let had = done(&mut record(&lab, &["-o", "had", "--", "true"])).2;
     // As if another recording had begun behind the trial: perf that is attached gets 512K and no more.
     let search = std::env::var("PATH").unwrap_or_default();
     let fake = lab.path("bin");
@@ -145,7 +147,8 @@ fn less_is_asked_for_where_others_lock_what_the_trial_had() {
     let (code, _, err) = done(record(&lab, &words).env("PATH", &path));
     assert_eq!(code, Some(7), "{err}");
     // Nothing was lost by it.
-    assert!(!err.contains("a ring of 512K"), "{err}");
+    let noted = |err: &str| err.contains("a ring of 512K");
+    assert!(!noted(&err) || noted(&had), "{err}\n{had}");
     let told = story(&lab.path("out"));
     assert!(told.to_string().contains("\"512K\""), "{told}");
     let notes = told["notes"].to_string();
@@ -439,35 +442,43 @@ fn cpu_time_without_samples_is_told() {
     };
     let used = |out: &str| {
         let told = story(&lab.path(out));
-        let part = |name: &str| told["cpu"][name].as_f64().expect("a number");
-        part("user") + part("system")
+        ["user", "system"].map(|name| told["cpu"][name].as_f64().expect("a number"))
     };
     let (code, printed, err) = done(&mut record(
         &lab,
-        &["-q", "-o", "short", "--", "./brief", "2000", "100000"],
+        &["-q", "-o", "short", "--", "./brief", "4000", "100000"],
     ));
     assert_eq!(code, Some(0), "{err}");
-    let (told, truth) = (used("short"), crate::live::truth(&printed)["cpu"]);
+    let [user, system] = used("short");
+    let (told, truth) = (user + system, crate::live::truth(&printed)["cpu"]);
     // It runs a little before it counts, and behind that; ticks are cut.
     assert!(
         (truth - 0.05..1.1 * truth + 0.05).contains(&told),
         "{told} {truth}"
     );
     let seen = total(&lab.show(&["fold"], "short")) as f64 / 1e9;
-    let both = format!("{seen:.2} of {told:.2} s");
     let (status, text, _) = lab.pjit(&["check"], "short");
+    // Where the kernel may not be recorded, its time is not asked for.
+    let (ring, told, level) = if text.contains("user mode alone") {
+        ("user ", user, "warn")
+    } else {
+        ("", told, "FAIL")
+    };
+    let both = format!("{seen:.2} of {told:.2} s");
     assert_eq!(status, 3, "{text}");
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("FAIL  samples.unseen "));
+    let code = format!("{level}  samples.unseen ");
+    let line = text.lines().find(|line| line.starts_with(&code));
     let line = line.unwrap_or_else(|| panic!("{both}\n{text}"));
     assert!(
-        line.contains(&format!(" {both} CPU time was sampled; ")),
+        line.contains(&format!(" {both} {ring}CPU time was sampled; ")),
         "{both}\n{line}"
     );
     assert!(text.contains(" threads that lived shortly") && !text.contains("samples.brief"));
     let page = lab.show(&["summary"], "short").replace("\n#  ", "");
-    assert!(page.contains(&format!("{both} CPU sampled")), "{page}");
+    assert!(
+        page.contains(&format!("{both} {ring}CPU sampled")),
+        "{page}"
+    );
     let page: serde_json::Value =
         serde_json::from_str(&lab.show(&["summary", "--format", "json"], "short")).expect("JSON");
     let seconds = page["recordings"][0]["cpu_seconds"]
@@ -497,7 +508,8 @@ fn cpu_time_without_samples_is_told() {
         let page = lab.show(&["summary"], out);
         assert!(!page.contains("sampled"), "{page}");
     }
-    assert!(used("left") < 0.1, "{}", used("left"));
+    let left: f64 = used("left").iter().sum();
+    assert!(left < 0.1, "{left}");
     assert!(samples_of(&lab, "left", "busy") > 50);
 }
 
