@@ -312,13 +312,21 @@ fn source(path: &Path) -> Source {
     }
 }
 
+/// Recordings by a list.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct ListArgs {
+    /// Add up the recordings that this file lists, one a line
+    #[arg(long = "from", value_name = "LIST")]
+    from: Option<PathBuf>,
+}
+
 /// Several recordings as one.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(super) struct SeveralArgs {
-    /// Add up the recordings that this file lists, one a line
-    #[arg(long = "from", value_name = "LIST")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    list: ListArgs,
 
     /// Give each of several recordings the same weight
     #[arg(long = "normalize")]
@@ -333,9 +341,29 @@ impl SeveralArgs {
 
     /// Whether a list names recordings.
     pub(super) const fn is_named(&self) -> bool {
-        self.from.is_some()
+        self.list.from.is_some()
     }
 
+    /// What to load: all recordings that are named, in folders and lists too.
+    ///
+    /// # Errors
+    /// When a list or a folder cannot be read, or holds none; when one alone is to weigh as much as others.
+    pub(super) fn load_options(
+        &self,
+        files: &[PathBuf],
+        input: &InputArgs,
+        environment: &Environment,
+    ) -> Result<LoadOptions, String> {
+        let mut load = self.list.load_options(files, input, environment)?;
+        load.normalizes = self.normalizes;
+        if self.normalizes && load.more.is_empty() {
+            return Err("--normalize is for several recordings, and this is one".to_owned());
+        }
+        Ok(load)
+    }
+}
+
+impl ListArgs {
     /// What to load: all recordings that are named, in folders and lists too.
     ///
     /// # Errors
@@ -380,10 +408,6 @@ impl SeveralArgs {
             None => input.load_options(None, environment),
         };
         load.more = sources.collect();
-        load.normalizes = self.normalizes;
-        if self.normalizes && load.more.is_empty() {
-            return Err("--normalize is for several recordings, and this is one".to_owned());
-        }
         Ok(load)
     }
 }

@@ -145,7 +145,11 @@ fn a_source_that_is_newer_than_the_program_is_said_to_be() {
     assert_eq!(status, Some(0), "{said}");
     let text = "changed after the program was built";
     let listed = told(&lab, &["list", "work"], "out");
-    assert!(listed.contains(text), "{listed}");
+    assert!(
+        listed.contains(text),
+        "{listed}\n{}",
+        told(&lab, &["list", "work", "-v"], "out")
+    );
     touch("made.c", written - 3 * hour);
     let listed = told(&lab, &["list", "work"], "out");
     assert!(!listed.contains(text), "{listed}");

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::input::{InputArgs, SeveralArgs};
+use super::input::{InputArgs, ListArgs};
 use super::less::{Less, OfFetch};
 use super::page::Page;
 use super::record::parse_bytes;
@@ -36,7 +36,7 @@ pub struct FetchArgs {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    several: SeveralArgs,
+    list: ListArgs,
 
     /// List the files and the commands, and ask no server
     #[arg(long = "dry-run")]
@@ -67,7 +67,7 @@ impl Verb for FetchArgs {
 
     #[cfg(not(target_os = "linux"))]
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let _ = (&self.files, &self.several, &self.sources, self.max_size);
+        let _ = (&self.files, &self.list, &self.sources, self.max_size);
         let _ = (self.dry_run, self.executables);
         anyhow::bail!("fetch: only Linux has debuginfod-find")
     }

@@ -42,7 +42,7 @@ pub(super) fn run(args: &FetchArgs, context: &Context<'_>) -> anyhow::Result<Exi
         }
     };
     let load = args
-        .several
+        .list
         .load_options(&args.files, &args.input, environment)
         .map_err(wrong_usage)?;
     let view = Fetch {

@@ -7,6 +7,7 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use object::Endianness;
 use object::elf::SHT_SYMTAB;
@@ -14,6 +15,7 @@ use object::elf::SHT_SYMTAB;
 use super::BuildId;
 use super::elf::{ElfFile, build_id_in_notes};
 use super::kallsyms::{Kallsyms, NO_LINES};
+use super::kin::Kin;
 use super::symtab::{RawTable, SymbolTable};
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
@@ -71,7 +73,7 @@ pub(crate) struct KernelSymbols<'a> {
 
 enum Symbols<'a> {
     None,
-    Kallsyms(Kallsyms<'a>),
+    Kallsyms(Arc<Kallsyms<'a>>),
     Vmlinux(Box<ElfFile<'a>>),
 }
 
@@ -81,6 +83,7 @@ impl<'a> KernelSymbols<'a> {
     /// the usual places, and the running kernel if it is the recorded one.
     pub(crate) fn load(
         store: &'a Store,
+        kin: &Kin<'a>,
         search: &SearchPaths,
         identity: &KernelIdentity,
         diag: &Diagnostics,
@@ -88,7 +91,7 @@ impl<'a> KernelSymbols<'a> {
         let release = identity.os_release.as_deref().unwrap_or_default();
         let look = Look::new(diag, Kind::Kernel, format!("kernel {release}").as_bytes());
         if let Some(door) = search.named_kallsyms() {
-            return Self::from_kallsyms(store, &door, &look)
+            return Self::from_kallsyms(store, kin, &door, &look)
                 .unwrap_or_else(|e| Self::missing(&e, door.path()));
         }
         if let Some(door) = search.named_vmlinux().filter(|_| !search.ignore_vmlinux) {
@@ -97,7 +100,7 @@ impl<'a> KernelSymbols<'a> {
                 |found| found.said_if_other(identity.build_id.as_ref()),
             );
         }
-        let found = Self::find(store, search, identity, &look);
+        let found = Self::find(store, kin, search, identity, &look);
         match &search.bundle {
             Some(bundle) => Self {
                 source: bundle.kernel.clone(),
@@ -110,6 +113,7 @@ impl<'a> KernelSymbols<'a> {
     /// The same without those that were named.
     fn find(
         store: &'a Store,
+        kin: &Kin<'a>,
         search: &SearchPaths,
         identity: &KernelIdentity,
         look: &Look<'_>,
@@ -117,7 +121,7 @@ impl<'a> KernelSymbols<'a> {
         let id = identity.build_id.as_ref();
         let mut restricted = None;
         for door in look.doors(search.all_kallsyms(id)) {
-            match Self::from_kallsyms(store, &door, look) {
+            match Self::from_kallsyms(store, kin, &door, look) {
                 Ok(found) => return found,
                 Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(door)),
                 Err(_) => {}
@@ -131,7 +135,7 @@ impl<'a> KernelSymbols<'a> {
         }
         let other = match &search.symfs {
             Some(_) => Self::none("none: --symfs is given; use --kallsyms or --vmlinux"),
-            None => Self::from_running_kernel(store, identity, look),
+            None => Self::from_running_kernel(store, kin, identity, look),
         };
         match restricted {
             Some(door) if matches!(other.symbols, Symbols::None) => {
@@ -197,7 +201,12 @@ impl<'a> KernelSymbols<'a> {
         }
     }
 
-    fn from_running_kernel(store: &'a Store, identity: &KernelIdentity, look: &Look<'_>) -> Self {
+    fn from_running_kernel(
+        store: &'a Store,
+        kin: &Kin<'a>,
+        identity: &KernelIdentity,
+        look: &Look<'_>,
+    ) -> Self {
         let door = find::running_kallsyms();
         let path = door.path();
         if !is_running_kernel(identity) {
@@ -210,7 +219,7 @@ impl<'a> KernelSymbols<'a> {
                 "none: recorded on {release}, which is not the running kernel; use --kallsyms or --vmlinux"
             ));
         }
-        Self::from_kallsyms(store, &door, look).unwrap_or_else(|problem| match problem.as_str() {
+        Self::from_kallsyms(store, kin, &door, look).unwrap_or_else(|problem| match problem.as_str() {
             RESTRICTED => Self {
                 problem: Some(format!(
                     "{}: {RESTRICTED}; run as root, set kernel.kptr_restrict=0, or give --kallsyms FILE with a copy \
@@ -224,39 +233,22 @@ impl<'a> KernelSymbols<'a> {
         })
     }
 
-    fn from_kallsyms(store: &'a Store, door: &Door, look: &Look<'_>) -> Result<Self, String> {
+    fn from_kallsyms(
+        store: &'a Store,
+        kin: &Kin<'a>,
+        door: &Door,
+        look: &Look<'_>,
+    ) -> Result<Self, String> {
         noted(look, door, |path| {
-            Self::of_kallsyms(store, path, opened(store, door, look)?)
-        })
-    }
-
-    fn of_kallsyms(store: &'a Store, path: &Path, bytes: &'a [u8]) -> Result<Self, String> {
-        if bytes.len() as u64 > MAX_KALLSYMS {
-            return Err("is too large to be a kallsyms".to_owned());
-        }
-        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
-            let mut text = Vec::new();
-            let unpacked = flate2::bufread::MultiGzDecoder::new(bytes)
-                .take(MAX_KALLSYMS)
-                .read_to_end(&mut text);
-            unpacked.map_err(|e| format!("not a gzip file: {e}"))?;
-            store.keep(text)
-        } else {
-            bytes
-        };
-        let kallsyms = Kallsyms::parse(text);
-        if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
-            return Err(NO_LINES.to_owned());
-        }
-        if kallsyms.is_restricted() {
-            return Err(RESTRICTED.to_owned());
-        }
-        store.used(Path::new(KALLSYMS), path, Role::Kernel);
-        Ok(Self {
-            source: path.display().to_string(),
-            symbols: Symbols::Kallsyms(kallsyms),
-            problem: None,
-            is_restricted: false,
+            let bytes = opened(store, door, look)?;
+            let kallsyms = kin.kallsyms(bytes, || of_kallsyms(store, bytes))?;
+            store.used(Path::new(KALLSYMS), path, Role::Kernel);
+            Ok(Self {
+                source: path.display().to_string(),
+                symbols: Symbols::Kallsyms(kallsyms),
+                problem: None,
+                is_restricted: false,
+            })
         })
     }
 
@@ -366,6 +358,31 @@ impl<'a> KernelSymbols<'a> {
     }
 }
 
+/// What a kallsyms says, packed or not.
+fn of_kallsyms<'a>(store: &'a Store, bytes: &'a [u8]) -> Result<Kallsyms<'a>, String> {
+    if bytes.len() as u64 > MAX_KALLSYMS {
+        return Err("is too large to be a kallsyms".to_owned());
+    }
+    let text = if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut text = Vec::new();
+        let unpacked = flate2::bufread::MultiGzDecoder::new(bytes)
+            .take(MAX_KALLSYMS)
+            .read_to_end(&mut text);
+        unpacked.map_err(|e| format!("not a gzip file: {e}"))?;
+        store.keep(text)
+    } else {
+        bytes
+    };
+    let kallsyms = Kallsyms::parse(text);
+    if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
+        return Err(NO_LINES.to_owned());
+    }
+    if kallsyms.is_restricted() {
+        return Err(RESTRICTED.to_owned());
+    }
+    Ok(kallsyms)
+}
+
 fn address_in_vmlinux(elf: &ElfFile<'_>, name: &[u8]) -> Option<u64> {
     let table = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
     (0..table.len())
@@ -432,7 +449,7 @@ mod tests {
     fn symbols(store: &Store) -> KernelSymbols<'_> {
         KernelSymbols {
             source: String::new(),
-            symbols: Symbols::Kallsyms(Kallsyms::parse(store.keep(TEXT.to_vec()))),
+            symbols: Symbols::Kallsyms(Arc::new(Kallsyms::parse(store.keep(TEXT.to_vec())))),
             problem: None,
             is_restricted: false,
         }
@@ -460,6 +477,23 @@ mod tests {
         );
         assert_eq!(module.find(0xffff_ffff_c000_2000), None);
         assert!(all.module("[xfs]", None).is_none());
+    }
+
+    #[test]
+    fn equal_texts_are_read_once() {
+        let (store, kin) = (Store::new(), Kin::default());
+        let read = |text: &[u8]| {
+            let bytes = store.keep(text.to_vec());
+            kin.kallsyms(bytes, || of_kallsyms(&store, bytes))
+        };
+        let first = read(TEXT).expect("symbols");
+        let again = kin.kallsyms(store.keep(TEXT.to_vec()), || unreachable!("read before"));
+        assert!(Arc::ptr_eq(&first, &again.expect("symbols")));
+        let shorter = &TEXT[..TEXT.len() - 10];
+        assert!(!Arc::ptr_eq(&first, &read(shorter).expect("symbols")));
+        // What cannot be used is no other text's.
+        assert_eq!(read(b"none").err().as_deref(), Some(NO_LINES));
+        assert!(read(TEXT).is_ok());
     }
 
     #[test]

@@ -82,8 +82,9 @@ pub struct KernelLoader<'a> {
     search: Arc<SearchPaths>,
     identity: KernelIdentity,
     symbols: KernelCell<'a>,
-    /// The same of recordings that are read together with this one.
-    kin: Option<KernelCell<'a>>,
+    /// The same of recordings that are read together with this one, where it is known to be theirs.
+    shared: Option<KernelCell<'a>>,
+    kin: Arc<Kin<'a>>,
     /// Whether anything asked for them: what is said of them then does not depend on which thread is first.
     is_wanted: Arc<AtomicBool>,
 }
@@ -111,13 +112,14 @@ impl<'a> KernelLoader<'a> {
         let load = || {
             Arc::new(KernelSymbols::load(
                 self.store,
+                &self.kin,
                 &self.search,
                 &self.identity,
                 self.diag,
             ))
         };
-        self.symbols.get_or_init(|| match &self.kin {
-            Some(kin) => Arc::clone(kin.get_or_init(load)),
+        self.symbols.get_or_init(|| match &self.shared {
+            Some(shared) => Arc::clone(shared.get_or_init(load)),
             None => load(),
         })
     }
@@ -160,7 +162,8 @@ impl<'a> DsoTable<'a> {
             search: Arc::clone(&search),
             identity: KernelIdentity::default(),
             symbols: Arc::default(),
-            kin: None,
+            shared: None,
+            kin: Arc::default(),
             is_wanted: Arc::default(),
         };
         Self {
@@ -218,7 +221,8 @@ impl<'a> DsoTable<'a> {
     /// Takes what other recordings have opened, and lets them take what this one opens. To be called after
     /// [`set_kernel_identity`](Self::set_kernel_identity).
     pub fn share(&mut self, kin: &Arc<Kin<'a>>) {
-        self.kernel.kin = kin.kernel(&self.search, &self.kernel.identity);
+        self.kernel.shared = kin.kernel(&self.search, &self.kernel.identity);
+        self.kernel.kin = Arc::clone(kin);
         self.kin = Arc::clone(kin);
     }
 

@@ -19,7 +19,7 @@ const OF_OTHERS: [(&str, &str); 2] = [
 ];
 
 /// Options that change nothing here, and why they are shown.
-const WITHOUT_EFFECT: [(&str, &str); 22] = [
+const WITHOUT_EFFECT: [(&str, &str); 21] = [
     ("--jobs", "output does not depend on threads: `golden.rs`"),
     ("--no-pager", "a pager is for terminals"),
     ("--stdio", "perf has it; pjit always prints text"),
@@ -54,10 +54,6 @@ const WITHOUT_EFFECT: [(&str, &str); 22] = [
     (
         "fetch --kallsyms",
         "the kernel that runs may have the names: `fetch.rs`",
-    ),
-    (
-        "fetch --normalize",
-        "only the order of many files may change",
     ),
     (
         "export --normalize",
