@@ -77,6 +77,10 @@ pub fn cut(name: &str, columns: usize) -> String {
     }
     // The method is in front of the list, and its class in front of that.
     let mut front = without_arguments(name);
+    // `(anonymous) file.js:1` begins with a word in brackets.
+    if front.is_empty() {
+        return cut_in_the_middle(name, columns);
+    }
     let operator = front.len() + "()".len();
     if front.ends_with("operator") && name[front.len()..].starts_with("()") {
         front = &name[..operator];
@@ -319,6 +323,7 @@ mod tests {
             "f::g const 57%, h 3%"
         );
         assert_eq!(cut("f((((((((((((", 10), "f");
+        assert_eq!(cut("(anonymous) abcdefgh.js:1", 20), "(anonymou...gh.js:1");
         assert_eq!(
             cut("Abcdef::operator()(int, long)", 20),
             "Abcdef::operator()"

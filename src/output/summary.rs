@@ -284,7 +284,10 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
     } else {
         total.samples.to_string()
     };
-    let counted = facts.counted();
+    let counted = match total.samples {
+        1 => facts.counted().trim_end_matches('s'),
+        _ => facts.counted(),
+    };
     let wall = facts
         .wall_ns
         .map(|ns| format!(" in {}", short_seconds(ns)))
@@ -876,7 +879,7 @@ impl PageMaker<'_> {
                 let id = summary.own[at];
                 let numbers = &summary.numbers[id.index()];
                 let parts = [numbers.credited, numbers.own];
-                let mut cells = vec![format!("  {}", self.name(id))];
+                let mut cells = vec![format!("  {}", self.cut_place(id, NAME))];
                 cells.extend(parts.iter().map(|count| self.share(*count)));
                 cells.push(self.mostly(id, numbers.credited));
                 cells
@@ -928,7 +931,7 @@ impl PageMaker<'_> {
     fn unlike_row(&self, row: &Unlike) -> [String; 5] {
         let share = |share: f64| format!("{:.1}%", 100.0 * share);
         [
-            format!("  {}", self.name(row.function)),
+            format!("  {}", self.cut_place(row.function, NAME)),
             cut(&row.host, PAYER),
             share(row.here),
             share(row.elsewhere),
