@@ -718,7 +718,9 @@ impl<'a, 'f> Builder<'a, 'f> {
         }
         if mmap.executable && !is_marker {
             if class.is_anonymous_like() {
-                self.jit.anonymous(process, mmap.pid, range, time);
+                let backing = mmap.inode.map_or(0, |inode| inode.number);
+                self.jit
+                    .anonymous((process, mmap.pid), range, backing, time);
             } else {
                 self.jit.exec_file_mapping(process, range, time);
             }

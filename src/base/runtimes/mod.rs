@@ -204,6 +204,9 @@ pub struct Runtime {
     pub lapses: &'static [Lapse],
     /// Whether it loads one function again under other names.
     pub renames_repeats: bool,
+    /// Whether it maps memory anew for other code, and never changes what it has made executable: who maps its memory again
+    /// has other code there.
+    pub maps_once: bool,
     /// Whether it may run a copy of the code that it reports, elsewhere (wasmtime's guest debugging).
     pub runs_copies: bool,
     /// Whether code reaches beyond the size that is told, to what comes next.
@@ -286,6 +289,7 @@ impl Runtime {
         loops: &[],
         lapses: &[],
         renames_repeats: false,
+        maps_once: false,
         runs_copies: false,
         tells_part_of_sizes: false,
         patches_calls: false,

@@ -23,6 +23,7 @@ pub(super) const WASMTIME: Runtime = Runtime {
     names_are_of_programs: true,
     compiles_wasm: true,
     renames_repeats: true,
+    maps_once: true,
     runs_copies: true,
     lapses: &[Lapse::NoClose, Lapse::Repeats],
     habit: |_| Habit::FramePointers,

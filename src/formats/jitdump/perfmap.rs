@@ -37,6 +37,8 @@ pub struct PerfMap<'a> {
     /// Where the later line is of another name, in order, not touching: the older function was there for a time, and no line tells
     /// for how long.
     pub reused: Vec<AvmaRange>,
+    /// Where a later line tells again, of whatever name, in order, not touching.
+    pub retold: Vec<AvmaRange>,
     /// Lines that are no entries.
     pub malformed: u64,
 }
@@ -58,6 +60,7 @@ struct Builder<'a> {
     entries: BTreeMap<u64, Part<'a>>,
     /// As in [`PerfMap::reused`], but as they came.
     reused: Vec<AvmaRange>,
+    retold: Vec<AvmaRange>,
     malformed: u64,
 }
 
@@ -112,13 +115,16 @@ impl<'a> Builder<'a> {
         };
         let old = AvmaRange::new(Avma(at), part.size);
         // Sizes that are rounded up reach into the next function.
-        let is_other = part.name != name && (old.is_empty() || !is_slight(old, new));
-        if is_other {
+        if old.is_empty() || !is_slight(old, new) {
             let end = if old.is_empty() { new.end } else { old.end };
-            self.reused.push(AvmaRange {
+            let both = AvmaRange {
                 start: old.start.max(new.start),
                 end: end.min(new.end),
-            });
+            };
+            self.retold.push(both);
+            if part.name != name {
+                self.reused.push(both);
+            }
         }
         for left in untouched(old, new) {
             let left_part = Part {
@@ -156,6 +162,7 @@ impl<'a> Builder<'a> {
             entries,
             beheaded,
             reused: joined(self.reused),
+            retold: joined(self.retold),
             malformed: self.malformed,
         }
     }

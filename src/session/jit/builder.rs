@@ -29,6 +29,8 @@ use crate::input::Store;
 use crate::perfdata::TimeConv;
 use crate::runtimes::dump_names::numbers_of_dump;
 
+/// So many generations of processes may have inherited code.
+const MOST_ANCESTORS: usize = 8;
 /// So many processes that map one dump are asked for its clock.
 const ENOUGH_MARKERS: usize = 16;
 
@@ -186,12 +188,26 @@ impl<'a> JitBuilder<'a> {
     }
 
     /// Executable memory without a file (`//anon`, `[anon:…]`, `[heap]`, `/memfd:…`, `/dev/zero`, …):
-    /// where JIT code may be, but ends none, as runtimes change the protection all the time.
-    pub fn anonymous(&mut self, process: ProcessId, pid: u32, range: AvmaRange, time: Timestamp) {
+    /// where JIT code may be. The same memory again ends no code, as most runtimes change the protection all the time; other
+    /// memory does. `backing` tells one from the other: the inode of a file that has no path.
+    pub fn anonymous(
+        &mut self,
+        (process, pid): (ProcessId, u32),
+        range: AvmaRange,
+        backing: u64,
+        time: Timestamp,
+    ) {
         self.seen_until(time);
         let anonymous = self.anonymous.entry(process).or_default();
         anonymous.pid = pid;
-        anonymous.add(range, time);
+        if let Some(is_other) = anonymous.add(range, backing, time) {
+            let again = Change::Again {
+                process,
+                range,
+                is_other,
+            };
+            self.change(time, again);
+        }
     }
 
     /// TIME_CONV: how the processor's counter relates to the kernel's clock.
@@ -235,6 +251,7 @@ impl<'a> JitBuilder<'a> {
             dump.report(owner, diag);
             index.objects.push(dump.object(marker, owner));
         }
+        leave_out_protections(&mut self.changes, &dumps, &owners);
         index.claims = replay::replay(&mut dumps, &owners, IndexSlice::new(&self.changes));
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
             object.stats.repeated = dump.aliases;
@@ -278,7 +295,7 @@ impl<'a> JitBuilder<'a> {
             .iter()
             .filter_map(|&(time, change)| match change {
                 Change::Mapped(process, range) => Some((process, time, range)),
-                Change::Fork { .. } | Change::Exec(_) => None,
+                Change::Fork { .. } | Change::Exec(_) | Change::Again { .. } => None,
             });
         let mut files: Vec<_> = files
             .filter(|&(process, _, _)| index.claims.has_any(process))
@@ -303,7 +320,7 @@ impl<'a> JitBuilder<'a> {
                         birth.until = birth.until.min(at);
                     }
                 }
-                Change::Fork { .. } | Change::Mapped(..) => {}
+                Change::Fork { .. } | Change::Mapped(..) | Change::Again { .. } => {}
             }
         }
         births
@@ -452,6 +469,41 @@ fn owned_loads(
         }
         _ => OwnedLoads::Each(owners),
     }
+}
+
+/// Drops what may be a change of the protection and no more: all but other memory, and mappings of processes with code
+/// of runtimes that map once. V8 writes thousands.
+fn leave_out_protections(
+    changes: &mut Vec<(Timestamp, Change)>,
+    dumps: &IndexSlice<JitObjectId, [Dump<'_>]>,
+    owners: &IndexSlice<JitObjectId, [Owners]>,
+) {
+    let mut once = FxHashSet::default();
+    for (dump, owners) in dumps.iter().zip(owners) {
+        if dump.codes.producer.row().maps_once {
+            match &owners.of_loads {
+                OwnedLoads::All(process) => once.extend([*process]),
+                OwnedLoads::Each(all) => once.extend(all.iter().flatten()),
+            }
+        }
+    }
+    let mut parents = FxHashMap::default();
+    for (_, change) in changes.iter() {
+        if let Change::Fork { parent, child } = change {
+            parents.insert(*child, *parent);
+        }
+    }
+    let has_once = |process: &ProcessId| {
+        let of = |child: &ProcessId| parents.get(child).copied();
+        let mut line = std::iter::successors(Some(*process), of).take(MOST_ANCESTORS);
+        line.any(|process| once.contains(&process))
+    };
+    changes.retain(|(_, change)| match change {
+        Change::Again {
+            process, is_other, ..
+        } => *is_other || has_once(process),
+        _ => true,
+    });
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ fn files_end_code_and_anonymous_memory_does_not() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x1000), time(20));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(B), 0x1000), 0, time(20));
     builder.exec_file_mapping(P, AvmaRange::new(Avma(A + 4), 0x1000), time(20));
     let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
@@ -201,6 +201,79 @@ fn files_end_code_and_anonymous_memory_does_not() {
         [Some("a".into()), None]
     );
     assert_eq!(name_at(&index, P, B, 30), Some("b".into()));
+}
+
+/// Most runtimes make their code writable and executable again. wasmtime maps memory anew for each module, and of what another
+/// engine compiled no dump may tell.
+#[test]
+fn memory_that_is_mapped_again_has_other_code_where_runtimes_map_once() {
+    let again = |name: &[u8], (backing, other): (u64, u64), at: u64| {
+        let case = Case::new();
+        let mut dump = DumpWriter::new(7, raw(1));
+        dump.load(raw(10), 7, A, 0, name, CODE)
+            .load(raw(1_500), 7, A, 1, name, b"other code");
+        dump.load(raw(10), 7, B, 2, name, CODE);
+        case.file("jit-7.dump", &dump.bytes);
+        let mut builder = case.builder();
+        builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+        let range = AvmaRange::new(Avma(A), 0x1000);
+        builder.anonymous((P, 7), range, backing, time(5));
+        builder.anonymous((P, 7), AvmaRange::new(Avma(B), 0x1000), 0, time(5));
+        builder.anonymous((P, 7), range, other, time(at));
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+        let name = Some(String::from_utf8_lossy(name).into_owned());
+        assert_eq!(name_at(&index, P, B, 2_000), name, "never mapped again");
+        [at - 1, at + 1, 1_600].map(|when| name_at(&index, P, A, when) == name)
+    };
+    let (wasm, js) = (b"wasm[0]::function[3]", b"JS:*f a.js:1:1");
+    assert_eq!(again(wasm, (0, 0), 500), [true, false, true]);
+    assert_eq!(again(js, (0, 0), 500), [true; 3]);
+    // What is told of just before it can run is not what was there before.
+    assert_eq!(again(wasm, (0, 0), 60), [true; 3]);
+    // Other memory is certain, whoever mapped it.
+    for backings in [(0, 12), (12, 0), (12, 13)] {
+        assert_eq!(again(js, backings, 500), [true, false, true]);
+        assert_eq!(again(js, backings, 60), [true; 3]);
+    }
+    assert_eq!(again(js, (12, 12), 500), [true; 3]);
+
+    // Code may run before the dump tells of it, but not before its memory is there.
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, wasm, CODE)
+        .load(raw(900), 7, A, 1, wasm, b"other code");
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    for at in [5, 500, 890] {
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(at));
+    }
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    let told = [501, 889, 891].map(|when| unmapped(&index, P, A, when).is_some());
+    assert_eq!(told, [false, false, true]);
+    let told = [499, 501, 901].map(|when| name_at(&index, P, A, when).is_some());
+    assert_eq!(told, [true, false, true]);
+}
+
+#[test]
+fn a_perf_map_of_a_runtime_that_maps_once_tells_of_the_first_code() {
+    let names = |name: &str, again: &str| {
+        let case = Case::new();
+        let lines = format!("{A:x} 100 {name}[1]\n{B:x} 100 {name}[2]\n{again}");
+        case.file("perf-7.map", lines.as_bytes());
+        let mut builder = case.builder();
+        for range in [A, B].map(|start| AvmaRange::new(Avma(start), 0x1000)) {
+            builder.anonymous((P, 7), range, 0, time(5));
+        }
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(500));
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+        [(A, 400), (A, 600), (B, 600)].map(|(at, when)| unmapped(&index, P, at, when).is_some())
+    };
+    assert_eq!(names("wasm[0]::function", ""), [true, false, true]);
+    assert_eq!(names("JS:*f", ""), [true; 3]);
+    // Nobody knows which line is of which time.
+    let retold = format!("{A:x} 100 wasm[0]::function[3]\n");
+    assert_eq!(names("wasm[0]::function", &retold), [true; 3]);
 }
 
 #[test]
@@ -709,9 +782,14 @@ fn copied(code: &[u8], pause: u64, ran: &[u64], ran_in: &[u64]) -> (Option<Strin
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x3000), time(5));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x3000), time(5 + pause));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(B + 0x10_0000), 0x4000), time(5));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x3000), 0, time(5));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(B), 0x3000), 0, time(5 + pause));
+    builder.anonymous(
+        (P, 7),
+        AvmaRange::new(Avma(B + 0x10_0000), 0x4000),
+        0,
+        time(5),
+    );
     let mut index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     let ran = ran.iter().map(|&at| (P, Avma(at)));
     let ran_in = ran_in.iter();
@@ -796,7 +874,7 @@ fn a_missing_dump_is_no_loss_where_a_perf_map_names_the_code() {
         }
         let mut builder = case.builder();
         builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
         let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
         let warnings = case.diag.warnings();
         assert_eq!(warnings.is_empty(), has_map, "{warnings:?}");
@@ -817,7 +895,7 @@ fn perf_maps_name_what_no_load_ever_covered() {
     );
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
     builder.fork(P, Q, time(50));
     let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
     assert_eq!(name_at(&index, P, A, 15), Some("dumped".into()));
@@ -863,9 +941,9 @@ fn a_perf_map_names_no_code_of_the_program_before() {
         let wall = u64::try_from(modified.expect("after 1970").as_nanos()).expect("fits");
         let mut builder = case.builder();
         builder.clock.wall = written.map(|ms| (wall, time(ms)));
-        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
         builder.exec(P, time(100));
-        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(105));
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(105));
         let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
         let named = [50, 150].map(|ms| unmapped(&index, P, A, ms).is_some());
         assert_eq!(named, expected, "{written:?}");
@@ -882,10 +960,10 @@ fn a_childs_own_perf_map_hides_its_parents_only_where_it_tells_something() {
     );
     case.file("perf-8.map", format!("{c:x} 100 childs\n").as_bytes());
     let mut builder = case.builder();
-    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
     builder.fork(P, Q, time(50));
-    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x1000), time(60));
-    builder.anonymous(Q, 8, AvmaRange::new(Avma(c), 0x1000), time(60));
+    builder.anonymous((P, 7), AvmaRange::new(Avma(B), 0x1000), 0, time(60));
+    builder.anonymous((Q, 8), AvmaRange::new(Avma(c), 0x1000), 0, time(60));
     builder.exec(Q, time(500));
     let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
     let named = |at, ms| unmapped(&index, Q, at, ms).map(|(name, _)| name);
@@ -911,8 +989,8 @@ fn a_perf_map_under_an_unknown_id_is_of_the_process_in_whose_memory_it_lies() {
         let case = Case::new();
         case.file("perf-1.map", map.as_bytes());
         let mut builder = case.builder();
-        builder.anonymous(P, 4711, AvmaRange::new(Avma(A), 0x1000), time(5));
-        builder.anonymous(Q, 4712, AvmaRange::new(Avma(others), 0x1000), time(5));
+        builder.anonymous((P, 4711), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
+        builder.anonymous((Q, 4712), AvmaRange::new(Avma(others), 0x1000), 0, time(5));
         let index = builder.finish(IndexSlice::new(&[4711, 4712]), &case.diag);
         let named = [P, Q].map(|process| unmapped(&index, process, A, 20).is_some());
         assert_eq!(named, [expected, false]);
@@ -934,7 +1012,7 @@ fn a_stale_perf_map_is_no_warning_where_a_dump_is_used() {
         search.symfs = Some(case.dir.path().into());
         let mut builder = case.builder_with(search, Some(ClockId::MONOTONIC));
         builder.marker(P, 4711, b"/app/jit-1.dump", time(1));
-        builder.anonymous(P, 4711, AvmaRange::new(Avma(A), 0x1000), time(5));
+        builder.anonymous((P, 4711), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
         let index = builder.finish(IndexSlice::new(&[4711]), &case.diag);
         let stale = index
             .absent()

@@ -34,6 +34,8 @@ struct State {
     ended: Vec<Claim>,
     inherited: Option<Inherited>,
     execs: Vec<Timestamp>,
+    /// When memory was mapped again that may have got other code, in order.
+    again: Vec<(Timestamp, AvmaRange)>,
     generation: u32,
 }
 
@@ -146,6 +148,33 @@ impl ClaimsBuilder {
     pub(super) fn mapped(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
         if !range.is_empty() {
             self.end_overlapping(process, range, time);
+        }
+    }
+
+    /// Memory was mapped again: code that `is_ended` says it of ends, if it had been there for a while. A runtime may have
+    /// written down what it is about to make executable.
+    pub(super) fn mapped_again(
+        &mut self,
+        process: ProcessId,
+        range: AvmaRange,
+        time: Timestamp,
+        is_ended: impl Fn(JitCodeId) -> bool,
+    ) {
+        /// No runtime waits for so long.
+        const SOON: u64 = 100_000_000;
+        if range.is_empty() || self.processes.get(process).is_none() {
+            return;
+        }
+        self.state(process).again.push((time, range));
+        let mut end = range.end;
+        while let Some((start, live)) = self.state(process).live.last_before(end)
+            && live.end > range.start
+        {
+            let from = self.processes[live.owner].claims[live.claim].from;
+            if is_ended(live.code) && time.0.saturating_sub(from.0) > SOON {
+                self.end(process, start, live, time);
+            }
+            end = start;
         }
     }
 
@@ -292,6 +321,7 @@ impl State {
             ended: Segments::new(self.ended),
             inherited: self.inherited,
             execs: self.execs,
+            again: self.again,
         };
         let empty = frozen.claims.is_empty() && frozen.inherited.is_none();
         (!empty).then(|| Box::new(frozen))
@@ -310,6 +340,7 @@ struct ProcessClaims {
     ended: Segments,
     inherited: Option<Inherited>,
     execs: Vec<Timestamp>,
+    again: Vec<(Timestamp, AvmaRange)>,
 }
 
 /// Claims that a process did not inherit.
@@ -453,7 +484,7 @@ impl Claims {
         }
     }
 
-    /// The first claim after `time` that covers the address before the process runs another program.
+    /// The first claim after `time` that covers the address, before the process runs another program or maps other memory there.
     pub(super) fn after(
         &self,
         codes: &Codes<'_>,
@@ -467,7 +498,12 @@ impl Claims {
             .execs
             .iter()
             .any(|&exec| time < exec && exec <= claim.from);
-        (!exec_between).then_some(claim)
+        let later = process.again.partition_point(|(again, _)| *again <= time);
+        let mut between = process.again[later..]
+            .iter()
+            .take_while(|(again, _)| *again <= claim.from);
+        let is_other = between.any(|(_, range)| range.contains(at));
+        (!exec_between && !is_other).then_some(claim)
     }
 
     /// The parent and the time of the fork, as long as the process runs the parent's program.

@@ -172,7 +172,9 @@ impl Check<'_> {
             Change::Fork { parent, child } if parent != child => self.fork(parent, child, time),
             Change::Fork { .. } => {}
             Change::Exec(process) => self.exec(process, time),
-            Change::Mapped(process, range) => self.mapped(process, range, time),
+            Change::Mapped(process, range) | Change::Again { process, range, .. } => {
+                self.mapped(process, range, time);
+            }
         }
     }
 

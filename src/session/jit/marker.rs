@@ -27,7 +27,16 @@ pub(super) struct Marker {
 /// What happens to a process' code other than through a dump.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    Fork { parent: ProcessId, child: ProcessId },
+    Fork {
+        parent: ProcessId,
+        child: ProcessId,
+    },
     Exec(ProcessId),
     Mapped(ProcessId, AvmaRange),
+    /// Executable memory without a file where there was some before. Another file of memory (`memfd`) than before ends all code.
+    Again {
+        process: ProcessId,
+        range: AvmaRange,
+        is_other: bool,
+    },
 }

@@ -14,6 +14,11 @@ pub(super) struct Anonymous {
     pub(super) pid: u32,
     /// Everything so far, by start; no two touch.
     pub(super) all: BTreeMap<u64, u64>,
+    /// What all of it is now, by start: end and backing. No two share an address.
+    backings: BTreeMap<u64, (u64, u64)>,
+    /// What was mapped again, with the first time of that, and all of it by start.
+    pub(super) again: Vec<(AvmaRange, Timestamp)>,
+    all_again: BTreeMap<u64, u64>,
     /// What each mapping added, with its time.
     pub(super) fresh: Vec<(AvmaRange, Timestamp)>,
     /// Start and end of whole mappings, with the time of the first record of each.
@@ -30,52 +35,53 @@ pub(super) struct Program {
 }
 
 impl Anonymous {
-    pub(super) fn add(&mut self, range: AvmaRange, time: Timestamp) {
+    /// Notes a mapping. Where there was some of the memory before, says whether that had another backing.
+    pub(super) fn add(&mut self, range: AvmaRange, backing: u64, time: Timestamp) -> Option<bool> {
         if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {
-            return;
+            return None;
         }
+        let again = self.back(range, backing);
         self.mappings
             .entry((range.start, range.end))
             .or_insert(time);
-        let added = self.not_yet(range);
+        let added = not_yet(&self.all, range);
+        for old in not_yet(
+            &added
+                .iter()
+                .map(|part| (part.start.0, part.end.0))
+                .collect(),
+            range,
+        ) {
+            let first = not_yet(&self.all_again, old);
+            self.again
+                .extend(first.into_iter().map(|part| (part, time)));
+            unite(&mut self.all_again, old);
+        }
         if time > Timestamp::START {
             self.fresh.extend(added.iter().map(|&added| (added, time)));
         }
-        self.unite(range);
+        unite(&mut self.all, range);
+        again
     }
 
-    /// The parts of a range that were not there before.
-    pub(super) fn not_yet(&self, range: AvmaRange) -> Vec<AvmaRange> {
-        let mut parts = Vec::new();
-        let mut at = range.start.0;
-        let before = self.all.range(..=at).next_back();
-        for (&start, &end) in before
-            .into_iter()
-            .chain(self.all.range(at + 1..range.end.0.max(at + 1)))
+    /// The range has this backing from now on. Says of memory that was there before whether it had another.
+    fn back(&mut self, range: AvmaRange, backing: u64) -> Option<bool> {
+        let (start, end) = (range.start.0, range.end.0);
+        let mut again = None;
+        while let Some((&old, &(old_end, other))) = self.backings.range(..end).next_back()
+            && old_end > start
         {
-            if start > at {
-                parts.push(AvmaRange::new(Avma(at), start - at));
+            again = Some(again.unwrap_or(false) || other != backing);
+            self.backings.remove(&old);
+            if old_end > end {
+                self.backings.insert(end, (old_end, other));
             }
-            at = at.max(end);
+            if old < start {
+                self.backings.insert(old, (start, other));
+            }
         }
-        if at < range.end.0 {
-            parts.push(AvmaRange::new(Avma(at), range.end.0 - at));
-        }
-        parts
-    }
-
-    pub(super) fn unite(&mut self, range: AvmaRange) {
-        let (mut start, mut end) = (range.start.0, range.end.0);
-        while let Some((&old_start, &old_end)) = self
-            .all
-            .range(..=end)
-            .next_back()
-            .filter(|&(_, &old_end)| old_end >= start)
-        {
-            self.all.remove(&old_start);
-            (start, end) = (start.min(old_start), end.max(old_end));
-        }
-        self.all.insert(start, end);
+        self.backings.insert(start, (end, backing));
+        again
     }
 
     pub(super) fn covers(&self, at: u64) -> bool {
@@ -110,6 +116,40 @@ impl Anonymous {
             .filter_map(|(_, time, first)| Some((time, first?)))
             .collect()
     }
+}
+
+/// The parts of a range that are not among disjoint ranges, which have their ends by start.
+pub(super) fn not_yet(all: &BTreeMap<u64, u64>, range: AvmaRange) -> Vec<AvmaRange> {
+    let mut parts = Vec::new();
+    let mut at = range.start.0;
+    let before = all.range(..=at).next_back();
+    for (&start, &end) in before
+        .into_iter()
+        .chain(all.range(at + 1..range.end.0.max(at + 1)))
+    {
+        if start > at {
+            parts.push(AvmaRange::new(Avma(at), start - at));
+        }
+        at = at.max(end);
+    }
+    if at < range.end.0 {
+        parts.push(AvmaRange::new(Avma(at), range.end.0 - at));
+    }
+    parts
+}
+
+/// Adds a range to ranges that do not touch.
+pub(super) fn unite(all: &mut BTreeMap<u64, u64>, range: AvmaRange) {
+    let (mut start, mut end) = (range.start.0, range.end.0);
+    while let Some((&old_start, &old_end)) = all
+        .range(..=end)
+        .next_back()
+        .filter(|&(_, &old_end)| old_end >= start)
+    {
+        all.remove(&old_start);
+        (start, end) = (start.min(old_start), end.max(old_end));
+    }
+    all.insert(start, end);
 }
 
 /// A copy is made as soon as a module is about to run, right behind its compilation.
@@ -162,11 +202,11 @@ mod tests {
             start: Avma(start),
             end: Avma(end),
         };
-        anonymous.add(range(100, 200), Timestamp(1));
-        anonymous.add(range(50, 300), Timestamp(2));
-        anonymous.add(range(60, 70), Timestamp(3));
-        anonymous.add(range(300, 310), Timestamp(4));
-        anonymous.add(range(400, 400), Timestamp(5));
+        anonymous.add(range(100, 200), 0, Timestamp(1));
+        anonymous.add(range(50, 300), 0, Timestamp(2));
+        anonymous.add(range(60, 70), 0, Timestamp(3));
+        anonymous.add(range(300, 310), 0, Timestamp(4));
+        anonymous.add(range(400, 400), 0, Timestamp(5));
         let fresh: Vec<_> = anonymous
             .fresh
             .iter()
@@ -177,6 +217,9 @@ mod tests {
             [(100, 200, 1), (50, 100, 2), (200, 300, 2), (300, 310, 4)]
         );
         assert_eq!(anonymous.all, BTreeMap::from([(50, 310)]));
+        let again = anonymous.again.iter();
+        let again: Vec<_> = again.map(|(r, t)| (r.start.0, r.end.0, t.0)).collect();
+        assert_eq!(again, [(100, 200, 2), (60, 70, 3)]);
         assert!(anonymous.covers(50) && anonymous.covers(309) && !anonymous.covers(310));
         let loads = [
             (range(120, 130), 7_u64),
@@ -187,6 +230,20 @@ mod tests {
         assert_eq!(
             anonymous.first_loads(loads.into_iter()),
             [(Timestamp(1), 7), (Timestamp(2), 8)]
+        );
+        let other = [
+            (0, 100, 7),
+            (20, 30, 7),
+            (10, 25, 8),
+            (25, 40, 7),
+            (99, 101, 8),
+        ];
+        let mut mixed = Anonymous::default();
+        let found =
+            other.map(|(start, end, backing)| mixed.add(range(start, end), backing, Timestamp(1)));
+        assert_eq!(
+            found,
+            [None, Some(false), Some(true), Some(false), Some(true)]
         );
     }
 }

@@ -265,6 +265,8 @@ struct OwnMap {
     until: Timestamp,
     /// Memory that became executable while it was recorded, by address: disjoint ranges with their time.
     fresh: Vec<(AvmaRange, Timestamp)>,
+    /// Where other code came without a word of it, by address: disjoint ranges with their time.
+    past: Vec<(AvmaRange, Timestamp)>,
 }
 
 impl OwnMap {
@@ -274,10 +276,20 @@ impl OwnMap {
 
     /// Whether an address may have been executable at a time.
     fn was_there(&self, at: Avma, time: Timestamp) -> bool {
-        let next = self.fresh.partition_point(|(range, _)| range.start <= at);
-        let around = next.checked_sub(1).map(|number| self.fresh[number]);
-        around.is_none_or(|(range, since)| since <= time || !range.contains(at))
+        around(&self.fresh, at).is_none_or(|since| since <= time)
     }
+
+    /// Whether what it tells of an address may still be there at a time.
+    fn is_there(&self, at: Avma, time: Timestamp) -> bool {
+        around(&self.past, at).is_none_or(|until| time < until)
+    }
+}
+
+/// The time of the range around an address.
+fn around(ranges: &[(AvmaRange, Timestamp)], at: Avma) -> Option<Timestamp> {
+    let next = ranges.partition_point(|(range, _)| range.start <= at);
+    let (range, time) = ranges[next.checked_sub(1)?];
+    range.contains(at).then_some(time)
 }
 
 /// How a process began.
@@ -452,6 +464,7 @@ impl<'a> JitIndex<'a> {
             let map = self.perf_maps.get(&owner).filter(|map| map.is_of(now));
             if let Some(map) = map
                 && (owner == process || map.was_there(at, now))
+                && map.is_there(at, now)
                 && let Some(hit) = self.in_perf_map(map.object, at)
             {
                 let is_dumped = self.claims.ever(&self.codes, process, at);

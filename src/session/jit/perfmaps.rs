@@ -9,7 +9,7 @@ use super::clock::RecordingClock;
 use super::codes::{CodeList, MapCodes, filled};
 use super::files::Finder;
 use super::found::FoundFile;
-use super::memory::Program;
+use super::memory::{Program, not_yet};
 use super::owners::{Lives, STALE};
 use super::{
     Absence, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap,
@@ -254,8 +254,21 @@ fn add_perf_map<'a>(
     };
     let functions = map.entries.len();
     let name = perf_map_name(pid);
+    let retold: BTreeMap<u64, u64> = map
+        .retold
+        .iter()
+        .map(|range| (range.start.0, range.end.0))
+        .collect();
     let mut codes = MapCodes::new(object, map);
     let producer = codes.producer;
+    // Of memory that a later line tells of again, nobody knows which line is of which time.
+    let mut past = Vec::new();
+    if producer.row().maps_once {
+        for &(range, time) in &program.memory.again {
+            past.extend(not_yet(&retold, range).into_iter().map(|part| (part, time)));
+        }
+        past.sort_unstable_by_key(|(range, _)| range.start);
+    }
     codes.keeps_frames = keeps_frames && producer == Producer::HotSpot;
     if producer.row().tells_part_of_sizes {
         fill_gaps(&mut codes.entries.raw);
@@ -268,6 +281,7 @@ fn add_perf_map<'a>(
         from: program.from,
         until: program.until,
         fresh,
+        past,
     };
     index.perf_maps.insert(program.process, own);
     index.objects.push(JitObject {

@@ -62,7 +62,7 @@ pub(super) fn replay(
             What::Move(dump, number) => {
                 replay.moved(dumps, dump, number, owners[dump].of_moves[number]);
             }
-            What::Change(change) | What::Fork(change) => replay.change(changes[change]),
+            What::Change(change) | What::Fork(change) => replay.change(dumps, changes[change]),
         }
     }
     drop(happenings);
@@ -74,7 +74,7 @@ fn changes_in_order(changes: &Changes) -> Vec<Happening> {
     let changes = changes.iter_enumerated().map(|(number, (time, change))| {
         let what = match change {
             Change::Fork { .. } => What::Fork(number),
-            Change::Exec(_) | Change::Mapped(..) => What::Change(number),
+            Change::Exec(_) | Change::Mapped(..) | Change::Again { .. } => What::Change(number),
         };
         Happening::new(*time, what)
     });
@@ -275,20 +275,40 @@ impl Replay {
         }
     }
 
-    fn change(&mut self, (time, change): (Timestamp, Change)) {
+    fn change(&mut self, dumps: &OfDumps<Dump<'_>>, (time, change): (Timestamp, Change)) {
         match change {
             Change::Fork { parent, child } => self.claims.fork(parent, child, time),
             Change::Exec(process) => self.claims.exec(process, time),
             Change::Mapped(process, range) => self.claims.mapped(process, range, time),
+            Change::Again {
+                process,
+                range,
+                is_other,
+            } => {
+                let first_codes = &self.first_codes;
+                let is_ended = |code| {
+                    is_other
+                        || position(first_codes, code)
+                            .is_some_and(|(dump, _)| dumps[dump].codes.producer.row().maps_once)
+                };
+                self.claims.mapped_again(process, range, time, is_ended);
+            }
         }
     }
 
-    /// Dump and number of a code.
     fn position(&self, code: JitCodeId) -> Option<(JitObjectId, LoadId)> {
-        let next = self.first_codes.raw.partition_point(|&first| first <= code);
-        let dump = JitObjectId::from_usize(next.checked_sub(1)?);
-        Some((dump, LoadId::of(code, self.first_codes[dump])))
+        position(&self.first_codes, code)
     }
+}
+
+/// Dump and number of a code.
+fn position(
+    first_codes: &IndexSlice<JitObjectId, [JitCodeId]>,
+    code: JitCodeId,
+) -> Option<(JitObjectId, LoadId)> {
+    let next = first_codes.raw.partition_point(|&first| first <= code);
+    let dump = JitObjectId::from_usize(next.checked_sub(1)?);
+    Some((dump, LoadId::of(code, first_codes[dump])))
 }
 
 /// Of a component's names for one function only one is not made of numbers.
