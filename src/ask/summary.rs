@@ -15,7 +15,7 @@ use crate::questions;
 use crate::questions::edges::Edges;
 use crate::questions::functions::Functions;
 use crate::questions::hosts::{self, Hosts};
-use crate::questions::over_time::{self, Brief, OverTime};
+use crate::questions::over_time::{self, OverTime, worth_a_line};
 use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
 use crate::questions::tally::Tally;
@@ -132,8 +132,8 @@ impl Question for Summary {
             .transpose()?;
         let tells_when = view.by.is_none() && !view.over_time && request.load.more.is_empty();
         // Waits and other weights are no time in which a thread does something.
-        let brief = (tells_when && facts.weighed.is_none())
-            .then(|| Brief::of(&profile, &functions, tally.event))
+        let spell = (tells_when && facts.weighed.is_none())
+            .then(|| worth_a_line(&profile, &functions, tally.event))
             .flatten();
         let hosts = (grouping == Grouping::Hosts)
             .then(|| Hosts::of(&profile, &functions, &tally, facts.made));
@@ -143,7 +143,7 @@ impl Question for Summary {
             ..question::Summary::of(&profile, functions, counted, facts, wanted)
         };
         forget_large(profile);
-        options.when = brief.map(|brief| output::over_time::line(&summary, &brief));
+        options.when = spell.map(|spell| output::over_time::line(&summary, &spell));
         Ok(Summarised {
             summary,
             over,

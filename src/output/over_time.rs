@@ -7,7 +7,7 @@ use super::summary::{PageOptions, head};
 use crate::profile::ThreadId;
 use crate::questions::budget::{self, Want};
 use crate::questions::functions::FunctionId;
-use crate::questions::over_time::{Brief, Gaps, OverTime, Phase, Spell};
+use crate::questions::over_time::{Gaps, OverTime, Phase, Spell};
 use crate::questions::summary::Summary;
 use crate::run_state::RunState;
 
@@ -66,25 +66,19 @@ pub fn page(summary: &Summary, over: &OverTime, options: &PageOptions) -> Page {
     page
 }
 
-/// The same in a line of another page.
+/// Spells in a line of another page.
 #[must_use]
-pub fn line(summary: &Summary, brief: &Brief) -> String {
-    let mut said = Vec::new();
-    if brief.phases > 1 {
-        said.push(format!("{} phases", brief.phases));
-    }
-    if let Some(spell) = &brief.spell {
-        let name = summary.labels.get(&summary.functions, spell.function);
-        let mut text = match spell.at.len() {
-            1 => format!("a spell of {}", milliseconds(spell.median)),
-            many => format!("{many} spells of ~{}", milliseconds(spell.median)),
-        };
-        if let Some(every) = spell.every {
-            text.push_str(&format!(", every {:.2} s,", every as f64 * 1e-9));
-        }
-        said.push(format!("{text} in {}", cut(name, LINE_NAME)));
-    }
-    format!("over time: {}: --over-time", said.join("; "))
+pub fn line(summary: &Summary, spell: &Spell) -> String {
+    let name = summary.labels.get(&summary.functions, spell.function);
+    let spells = match spell.at.len() {
+        1 => format!("a spell of {}", milliseconds(spell.median)),
+        many => format!("{many} spells of ~{}", milliseconds(spell.median)),
+    };
+    let every = spell.every.map_or_else(String::new, |every| {
+        format!(", every {:.2} s,", every as f64 * 1e-9)
+    });
+    let name = cut(name, LINE_NAME);
+    format!("over time: {spells}{every} in {name}: --over-time")
 }
 
 const SPELLS: &str = "spells";

@@ -260,7 +260,7 @@ fn stalls_and_times_without_cpu_are_told_and_their_ranges_can_be_pasted() {
 
 /// The plain page says in one line that there is something to say, and nothing else.
 #[test]
-fn the_plain_page_leads_to_spells_and_phases() {
+fn the_plain_page_leads_to_spells() {
     let folder = tempfile::tempdir().expect("a folder");
     let line = |data: &Path, options: &[&str]| {
         let page = said(&[&["summary"], options].concat(), data);
@@ -289,9 +289,6 @@ fn the_plain_page_leads_to_spells_and_phases() {
         let page = String::from_utf8(output.expect("it runs").stdout).expect("UTF-8");
         assert!(!page.contains("over time:"), "{others:?}: {page}");
     }
-    let data = phases(folder.path());
-    let text = line(&data, &[]);
-    assert!(text.starts_with("over time: 3 phases"), "{text}");
     // Too short for a line.
     let short = recorded(folder.path(), |ms| match ms % 1500 {
         1450.. => vec![CONTEXT_USER, at(2), at(0)],

@@ -50,7 +50,7 @@ const MOST: usize = 10_000;
 /// Functions of a thread that are compared with each other.
 const MOST_FUNCTIONS: usize = 1000;
 
-pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
+pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread<'_>]) -> Vec<Spell> {
     let mut all = Vec::new();
     let mut scratch = Scratch {
         paths: PathCounts::new(timeline),
@@ -327,8 +327,15 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
 
 /// How long a thread may have no sample within a spell: four of its long steps.
 fn limit(moments: &[Moment]) -> u64 {
+    const LEAST: u64 = 5_000_000;
+    // Where more than one in twenty would have to be longer, and is not, nobody needs to know them in order.
+    let pairs = moments.windows(2);
+    let long = pairs.filter(|pair| pair[1].time - pair[0].time > LEAST / 4);
+    if long.count() < moments.len() / 20 {
+        return LEAST;
+    }
     let long = long_step(moments).map_or(0, |step| step.saturating_mul(4));
-    long.clamp(5_000_000, 50_000_000)
+    long.clamp(LEAST, 50_000_000)
 }
 
 /// The time between samples that one in twenty exceeds.
@@ -347,6 +354,10 @@ fn steps(moments: &[Moment]) -> Vec<u64> {
 /// The time that a sample stands for.
 pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
     if timeline.is_clock {
+        let first = moments.first().map_or(0, |moment| moment.period);
+        if moments.iter().all(|moment| moment.period == first) {
+            return first;
+        }
         return median(moments.iter().map(|moment| moment.period).collect());
     }
     median(steps(moments))
