@@ -1,11 +1,12 @@
   // The heat map: a column is a second, or the time in which spells come back, and its rows are the parts of that from below. So a
   // place is a slot of time, and these follow each other. It is put into the panel, and only where data.time has a period.
   const ROWS = 40, TALL = 3, figure = text($('time'), 'div', '', 'heat'), map = text(figure, 'canvas', ''), note = text(figure, 'p', '');
-  const colours = map.getContext('2d'), isAnyRegular = spells.some(of => of[4]);
+  const pen = map.getContext('2d');
   let wide, columns, slot, origin, first, filled, sums, full, lit, cursor = 0, isHere = false;
-  Object.assign(map, {tabIndex: 0, role: 'application', ariaLabel: 'Heat map: arrows move, Enter chooses a begin and an end'});
+  Object.assign(map, {tabIndex: 0, role: 'application', ariaLabel: 'Heat map: arrows move, Enter chooses begin and end'});
   note.role = 'status';
-  const timeOf = number => Math.max(from, Math.min(to, Math.round((origin + number * slot) / step) * step));
+  const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+  const timeOf = number => clamp(Math.round((origin + number * slot) / step) * step, from, to);
   const slotOf = at => Math.floor((at - origin) / slot);
   const isOpen = () => first && first[1] === state.r;
   function fillHeat() {
@@ -18,7 +19,7 @@
     full = fullOf(sums);
     // Of spells those that come back, if there are any.
     if (!matched) spells.forEach(([, thread, , all, isRegular], number) => {
-      if (inScope(thread) && (isRegular || !isAnyRegular)) for (const [a, b] of all) lit.fill(strength(number), slotOf(a), slotOf(b - 1) + 1);
+      if (inScope(thread) && (isRegular || !spells.some(of => of[4]))) for (const [a, b] of all) lit.fill(strength(number), slotOf(a), slotOf(b - 1) + 1);
     });
   }
   heat = {
@@ -40,13 +41,13 @@
       }
       map.width = columns * wide * ratio;
       map.height = ROWS * TALL * ratio;
-      colours.scale(ratio, ratio);
-      const style = getComputedStyle(body), [dim, mark, front] = ['--dim', '--mark', '--front'].map(name => style.getPropertyValue(name));
+      pen.scale(ratio, ratio);
+      const [dim, mark, front] = inks();
       const box = number => [Math.floor(number / ROWS) * wide, (ROWS - 1 - number % ROWS) * TALL, wide, TALL];
       const put = (color, alpha, number) => {
-        colours.fillStyle = color;
-        colours.globalAlpha = alpha;
-        if (alpha) colours.fillRect(...box(number));
+        pen.fillStyle = color;
+        pen.globalAlpha = alpha;
+        if (alpha) pen.fillRect(...box(number));
       };
       sums.forEach((sum, number) => {
         const is = !r || timeOf(number + 1) > r[0] && timeOf(number) < r[1] ? 1 : .25;
@@ -54,18 +55,18 @@
         put(mark, lit[number] * is, number);
       });
       if (isHere) {
-        colours.globalAlpha = 1;
-        colours.strokeStyle = front;
-        colours.strokeRect(...box(cursor));
+        pen.globalAlpha = 1;
+        pen.strokeStyle = front;
+        pen.strokeRect(...box(cursor));
       }
       const second = ms => +(ms / 1000).toFixed(3) + ' s', words = second(timeOf(cursor));
       note.textContent = isOpen() ? `from ${second(timeOf(first[0]))}: choose its end` :
         isHere ? `${words}: ${format(Math.round(sums[cursor]))}` : `Columns of ${second(slot * ROWS)}, from below`;
     },
-    help: [['Tab', 'to the heat map; Enter chooses a begin and an end']],
+    help: [['Tab', 'to the heat map; Enter chooses begin and end']],
   };
   function point(number, is = true) {
-    cursor = Math.max(0, Math.min(columns * ROWS - 1, number));
+    cursor = clamp(number, 0, columns * ROWS - 1);
     isHere = is;
     heat.draw();
   }
@@ -76,13 +77,11 @@
     go({r});
   }
   function follow(event) {
-    const box = map.getBoundingClientRect(), share = (part, all) => Math.max(0, Math.min(all - 1, Math.floor(part * all)));
+    const box = map.getBoundingClientRect(), share = (part, all) => clamp(Math.floor(part * all), 0, all - 1);
     point(share((event.clientX - box.left) / box.width, columns) * ROWS + ROWS - 1 - share((event.clientY - box.top) / box.height, ROWS));
   }
   on(map, 'pointermove', follow);
-  on(map, 'pointerleave', () => point(cursor, false));
-  on(map, 'focus', () => point(cursor));
-  on(map, 'blur', () => point(cursor, false));
+  for (const [what, is] of [['focus', true], ['blur', false], ['pointerleave', false]]) on(map, what, () => point(cursor, is));
   on(map, 'click', event => { follow(event); take(); });
   on(map, 'keydown', event => {
     const by = {ArrowUp: 1, ArrowDown: -1, ArrowLeft: -ROWS, ArrowRight: ROWS}[event.key];

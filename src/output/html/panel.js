@@ -54,6 +54,7 @@ function timePanel() {
   };
   const length = to - from, shareOf = ms => (ms - from) / length, xOf = ms => shareOf(ms) * width;
   const spread = (element, [a, b]) => Object.assign(element.style, {left: 100 * shareOf(a) + '%', width: 100 * (shareOf(b) - shareOf(a)) + '%'});
+  const inks = () => ['--dim', '--mark', '--front'].map(name => getComputedStyle(body).getPropertyValue(name));
   const strength = number => [1, .7, .5][number] || .35;
   function paint() {
     const ratio = devicePixelRatio, height = lanes.length * LANE + AXIS;
@@ -61,7 +62,7 @@ function timePanel() {
     chart.height = height * ratio;
     chart.style.height = height + 'px';
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const style = getComputedStyle(body), [dim, mark] = ['--dim', '--mark'].map(name => style.getPropertyValue(name));
+    const [dim, mark] = inks();
     // A full lane is not a whole CPU: on a busy machine no thread gets that.
     const sums = totals(bins), full = fullOf(sums);
     const {unit, column} = measure(), isShare = data.time.cpu && unit === 'ns' && column === 'period', cpu = full * width / length / 1e4;
