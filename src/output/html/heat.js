@@ -2,7 +2,7 @@
   // place is a slot of time, and these follow each other. It is put into the panel, and only where data.time has a period.
   const ROWS = 40, TALL = 3, figure = text($('time'), 'div', '', 'heat'), map = text(figure, 'canvas', ''), note = text(figure, 'p', '');
   const pen = map.getContext('2d');
-  let wide, columns, slot, origin, first, filled, sums, full, lit, cursor = 0, isHere = false;
+  let wide, columns, slot, origin, first, filled, sums, full, lit, spot = 0, here = false;
   Object.assign(map, {tabIndex: 0, role: 'application', ariaLabel: 'Heat map: arrows move, Enter chooses begin and end'});
   note.role = 'status';
   const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
@@ -54,26 +54,26 @@
         put(dim, Math.min(1, sum / full) * (matched ? .3 : .6) * is, number);
         put(mark, lit[number] * is, number);
       });
-      if (isHere) {
+      if (here) {
         pen.globalAlpha = 1;
         pen.strokeStyle = front;
-        pen.strokeRect(...box(cursor));
+        pen.strokeRect(...box(spot));
       }
-      const second = ms => +(ms / 1000).toFixed(3) + ' s', words = second(timeOf(cursor));
+      const second = ms => +(ms / 1000).toFixed(3) + ' s', words = second(timeOf(spot));
       note.textContent = isOpen() ? `from ${second(timeOf(first[0]))}: choose its end` :
-        isHere ? `${words}: ${format(Math.round(sums[cursor]))}` : `Columns of ${second(slot * ROWS)}, from below`;
+        here ? `${words}: ${format(Math.round(sums[spot]))}` : `Columns of ${second(slot * ROWS)}, from below`;
     },
     help: [['Tab', 'to the heat map; Enter chooses begin and end']],
   };
   function point(number, is = true) {
-    cursor = clamp(number, 0, columns * ROWS - 1);
-    isHere = is;
+    spot = clamp(number, 0, columns * ROWS - 1);
+    here = is;
     heat.draw();
   }
   // The first choice is a slot, the second goes on to another one.
   function take() {
-    const [a, b] = isOpen() ? [first[0], cursor].sort((a, b) => a - b) : [cursor, cursor], r = `${timeOf(a)}-${timeOf(b + 1)}`;
-    first = isOpen() ? null : [cursor, r];
+    const [a, b] = isOpen() ? [first[0], spot].sort((a, b) => a - b) : [spot, spot], r = `${timeOf(a)}-${timeOf(b + 1)}`;
+    first = isOpen() ? null : [spot, r];
     go({r});
   }
   function follow(event) {
@@ -81,11 +81,11 @@
     point(share((event.clientX - box.left) / box.width, columns) * ROWS + ROWS - 1 - share((event.clientY - box.top) / box.height, ROWS));
   }
   on(map, 'pointermove', follow);
-  for (const [what, is] of [['focus', true], ['blur', false], ['pointerleave', false]]) on(map, what, () => point(cursor, is));
+  for (const [what, is] of [['focus', true], ['blur', false], ['pointerleave', false]]) on(map, what, () => point(spot, is));
   on(map, 'click', event => { follow(event); take(); });
   on(map, 'keydown', event => {
     const by = {ArrowUp: 1, ArrowDown: -1, ArrowLeft: -ROWS, ArrowRight: ROWS}[event.key];
-    if (by) point(cursor + by); else if (event.key === 'Enter') take(); else return;
+    if (by) point(spot + by); else if (event.key === 'Enter') take(); else return;
     event.preventDefault();
     event.stopPropagation();
   });

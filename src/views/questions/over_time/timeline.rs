@@ -307,6 +307,16 @@ impl<T> ByFunction<T> {
         &mut self.all[*place as usize].1
     }
 
+    /// Where it stands among those that were met.
+    pub(super) fn place(&self, function: FunctionId) -> Option<u32> {
+        let place = self.place_of[function];
+        (place != u32::MAX).then_some(place)
+    }
+
+    pub(super) fn at(&mut self, place: u32) -> &mut T {
+        &mut self.all[place as usize].1
+    }
+
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut T> {
         self.all.iter_mut().map(|(_, of)| of)
     }
