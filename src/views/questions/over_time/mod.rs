@@ -122,7 +122,7 @@ impl OverTime {
 const WORTH: u64 = 100_000_000;
 
 /// The spells of an event that are worth a line beside the answer to another question: those that come back, else those that take
-/// most time together. Costs a twentieth of what most answers do; phases would cost as much again.
+/// most time together. That is a twentieth of what a cheap answer costs, and phases would cost as much again.
 #[must_use]
 pub fn worth_a_line(profile: &Profile, functions: &Functions, event: EventId) -> Option<Spell> {
     if !is_cpu(profile, event) {

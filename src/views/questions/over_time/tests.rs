@@ -1,6 +1,7 @@
 //! Samples whose times and stacks are known.
 
 use super::*;
+use crate::ids::Idx as _;
 use crate::profile::{Profile, StackEnd, StackId, Wait};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
@@ -83,7 +84,7 @@ fn the_longest_break_of_a_spell_is_that_of_sorted_steps() {
                         time,
                         period: MS,
                         thread: ThreadId(0),
-                        path: timeline::PathId(0),
+                        path: timeline::PathId::from_usize(0),
                     }
                 });
                 let moments: Vec<timeline::Moment> = moments.collect();
