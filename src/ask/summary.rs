@@ -15,7 +15,7 @@ use crate::questions;
 use crate::questions::edges::Edges;
 use crate::questions::functions::Functions;
 use crate::questions::hosts::{self, Hosts};
-use crate::questions::over_time::{self, OverTime};
+use crate::questions::over_time::{self, OverTime, worth_a_line};
 use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
 use crate::questions::tally::Tally;
@@ -72,7 +72,7 @@ impl Question for Summary {
             | Facet::Cgroup.needs().only_if(by_cgroup)
             | hosts::NEEDS.only_if(by_host)
             | Needs::THREADS.only_if(self.by == Some(summary::By::Process))
-            | over_time::NEEDS.only_if(self.over_time)
+            | over_time::NEEDS.only_if(self.over_time || self.by.is_none())
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
@@ -105,11 +105,12 @@ impl Question for Summary {
             filters: request.filters.texts(),
             ..Common::default()
         };
-        let options = summary::PageOptions {
+        let mut options = summary::PageOptions {
             lines: 0,
             full_names: view.full_names,
             trust: stdio::trust_line(&profile, tally.event),
             filters: filter,
+            when: None,
             by: view.by,
             is_part: view.is_part,
         };
@@ -129,6 +130,11 @@ impl Question for Summary {
             .over_time
             .then(|| over(&profile, &functions, &tally))
             .transpose()?;
+        let tells_when = view.by.is_none() && !view.over_time && request.load.more.is_empty();
+        // Waits and other weights are no time in which a thread does something.
+        let spell = (tells_when && facts.weighed.is_none())
+            .then(|| worth_a_line(&profile, &functions, tally.event))
+            .flatten();
         let hosts = (grouping == Grouping::Hosts)
             .then(|| Hosts::of(&profile, &functions, &tally, facts.made));
         let counted = (tally, spending);
@@ -137,6 +143,7 @@ impl Question for Summary {
             ..question::Summary::of(&profile, functions, counted, facts, wanted)
         };
         forget_large(profile);
+        options.when = spell.map(|spell| output::over_time::line(&summary, &spell));
         Ok(Summarised {
             summary,
             over,

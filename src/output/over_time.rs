@@ -22,6 +22,8 @@ pub struct When<'w> {
 
 /// Spells, and threads with gaps, that a page has.
 const MOST: usize = 4;
+/// Columns of a function in a line of another page.
+const LINE_NAME: usize = 40;
 /// Columns of a function in the table of all columns.
 const NAME: usize = 20;
 
@@ -62,6 +64,21 @@ pub fn page(summary: &Summary, over: &OverTime, options: &PageOptions) -> Page {
         }
     }
     page
+}
+
+/// Spells in a line of another page.
+#[must_use]
+pub fn line(summary: &Summary, spell: &Spell) -> String {
+    let name = summary.labels.get(&summary.functions, spell.function);
+    let spells = match spell.at.len() {
+        1 => format!("a spell of {}", milliseconds(spell.median)),
+        many => format!("{many} spells of ~{}", milliseconds(spell.median)),
+    };
+    let every = spell.every.map_or_else(String::new, |every| {
+        format!(", every {:.2} s,", every as f64 * 1e-9)
+    });
+    let name = cut(name, LINE_NAME);
+    format!("over time: {spells}{every} in {name}: --over-time")
 }
 
 const SPELLS: &str = "spells";

@@ -78,6 +78,8 @@ pub struct PageOptions {
     pub trust: String,
     /// One line about filters, if there are any.
     pub filters: Option<String>,
+    /// One line about when, if there is something to say.
+    pub when: Option<String>,
     /// The only table, if one was chosen.
     pub by: Option<By>,
     /// What to type next is said elsewhere.
@@ -375,6 +377,7 @@ impl PageMaker<'_> {
         if self.options.by.is_none() && self.options.lines >= FEW {
             lines.extend(mispredicted(&summary.facts.predictions));
             lines.extend(self.remarks());
+            lines.extend(self.options.when.clone());
         }
         self.comments(&lines)
     }

@@ -2,8 +2,9 @@
 //
 // Steps: key:K, type:TEXT, click:SELECTOR, at:X,Y (a click in the graph), size:WxH, dark, light, still (reduced motion),
 // hash:TEXT (the page opened anew there), select:SELECTOR=VALUE, shot:FILE, see (adds to the answer), back, wait:MS,
-// drag:A,B (over the lanes, in shares of their width; with a + behind it the pointer stays down), all (all rows of the
-// table, with what their weights are).
+// drag:A,B (over the lanes, in shares of their width; with a + behind it the pointer stays down), heat:COLUMN,ROW (a click in
+// the heat map, at a pixel of its width and a row from below), focus:SELECTOR, all (all rows of the table, with what their
+// weights are).
 'use strict';
 const puppeteer = require('puppeteer-core');
 
@@ -30,8 +31,28 @@ async function see(page) {
       spells: [...document.querySelectorAll('#spells button')].map(button => button.textContent),
       phases: [...document.querySelectorAll('#phases button')].map(button => button.textContent),
       high: document.getElementById('time').offsetHeight,
+      stretched: document.getElementById('chart').width / document.getElementById('lanes').clientWidth / devicePixelRatio,
     },
   }));
+}
+
+// The heat map: its size, what is below it, and by pixel of its width the rows, from below, that have the colour of marks.
+async function heat(page) {
+  return page.evaluate(() => {
+    const canvas = document.querySelector('.heat canvas');
+    if (!canvas || !canvas.offsetWidth) return null;
+    const [wide, high] = [canvas.offsetWidth, canvas.offsetHeight];
+    // Of a copy: what is read often is drawn in another way.
+    const copy = Object.assign(document.createElement('canvas'), {width: canvas.width, height: canvas.height});
+    const ink = copy.getContext('2d', {willReadFrequently: true});
+    ink.drawImage(canvas, 0, 0);
+    const {data} = ink.getImageData(0, 0, canvas.width, canvas.height), rows = [...Array(40).keys()];
+    const isMarked = (x, row) => {
+      const at = 4 * (Math.floor((39.5 - row) * canvas.height / 40) * canvas.width + Math.floor((x + .5) * canvas.width / wide));
+      return data[at + 3] > 150 && data[at] > data[at + 1] + 60;
+    };
+    return {wide, high, note: canvas.nextSibling.textContent, marked: [...Array(wide).keys()].map(x => rows.filter(row => isMarked(x, row)))};
+  });
 }
 
 // By function and object: its weights in words, and the names of these columns.
@@ -75,7 +96,7 @@ async function all(page) {
     hash: hash => open('#' + hash),
     select: words => { const at = words.indexOf('='); return page.select(words.slice(0, at), words.slice(at + 1)); },
     shot: path => page.screenshot({path}),
-    see: async () => answer.seen.push(await see(page)),
+    see: async () => answer.seen.push({...await see(page), heat: await heat(page)}),
     all: async () => answer.seen.push(await all(page)),
     drag: async places => {
       const box = await (await page.$('#lanes')).boundingBox(), [a, b] = places.split(',').map(share => box.x + box.width * parseFloat(share));
@@ -84,6 +105,11 @@ async function all(page) {
       for (let step = 1; step <= 4; step++) await page.mouse.move(a + (b - a) * step / 4, box.y + 20);
       if (!places.endsWith('+')) await page.mouse.up();
     },
+    heat: async place => {
+      const [x, row] = place.split(',').map(Number), box = await (await page.$('.heat canvas')).boundingBox();
+      await page.mouse.click(box.x + x + .5, box.y + (39.5 - row) * box.height / 40);
+    },
+    focus: selector => page.focus(selector),
     back: () => page.goBack(),
     wait: ms => new Promise(done => setTimeout(done, +ms)),
     time: async code => answer.seen.push({ms: await page.evaluate('(() => {const t = performance.now();' + code + ';return performance.now() - t})()')}),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::bundle::succeed;
+use crate::page::Browser;
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::pjit;
 
@@ -61,6 +62,15 @@ const fn is_in_main(ms: u64) -> bool {
 
 /// Nine seconds of samples whose chains are told by their milliseconds.
 fn recorded(folder: &Path, chain: impl Fn(u64) -> Vec<u64>) -> PathBuf {
+    recorded_for(folder, (9000, 1), chain)
+}
+
+/// The same for so many milliseconds, with a sample in each so many.
+fn recorded_for(
+    folder: &Path,
+    (length, every): (u64, usize),
+    chain: impl Fn(u64) -> Vec<u64>,
+) -> PathBuf {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(7, 7, b"node");
     recording.map(7, CODE, 0x10_0000, 0, b"//anon");
@@ -68,7 +78,7 @@ fn recorded(folder: &Path, chain: impl Fn(u64) -> Vec<u64>) -> PathBuf {
         .zip(NAMES)
         .map(|(at, name)| format!("{:x} {SIZE:x} {name}\n", CODE + SIZE * at))
         .collect();
-    for ms in 0..9000 {
+    for ms in (0..length).step_by(every) {
         let chain = chain(ms);
         if chain.is_empty() {
             continue;
@@ -78,7 +88,7 @@ fn recorded(folder: &Path, chain: impl Fn(u64) -> Vec<u64>) -> PathBuf {
             pid: 7,
             tid: 7,
             time: BEGIN + ms * MS,
-            period: MS,
+            period: every as u64 * MS,
             chain: &chain,
             user: None,
         });
@@ -87,6 +97,132 @@ fn recorded(folder: &Path, chain: impl Fn(u64) -> Vec<u64>) -> PathBuf {
     let path = folder.join("perf.data");
     fs::write(&path, recording.file()).expect("written");
     path
+}
+
+/// The page.
+fn page(data: &Path) -> PathBuf {
+    let path = data.with_extension("html");
+    let path_text = path.to_str().expect("text");
+    said(&["flamegraph", "-o", path_text], data);
+    path
+}
+
+/// Its heat map, at what is pixel `x` of its width: the rows, from below, that are marked.
+fn marked(seen: &Value, x: usize) -> Vec<u64> {
+    let rows = seen["heat"]["marked"][x].as_array().expect("rows");
+    rows.iter().filter_map(Value::as_u64).collect()
+}
+
+/// What comes back stands in the same rows of each column, and two clicks choose a time.
+#[test]
+fn the_heat_map_shows_what_comes_back_and_chooses_times() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(&recording(folder.path()));
+    // Columns of 1.5 s, rows of 37.5 ms: what lasts 200 ms is in six of these.
+    let steps = [
+        "see",
+        "heat:21,0",
+        "see",
+        "heat:21,5",
+        "see",
+        "key:ArrowRight",
+        "key:ArrowDown",
+        "key:Enter",
+        "see",
+        "key:ArrowLeft",
+        "key:Enter",
+        "see",
+        "key:0",
+        "key:/",
+        "type:handle",
+        "see",
+        "hash:",
+        "dark",
+        "size:700x800",
+        "see",
+        "size:1280x480",
+        "see",
+    ];
+    let seen = browser.drive(&page, &steps);
+    let heat = &seen[0]["heat"];
+    assert_eq!(
+        (&heat["wide"], &heat["high"], &heat["note"]),
+        (
+            &84.into(),
+            &120.into(),
+            &"Columns of 1.5 s, from below".into()
+        )
+    );
+    let middle = |column: usize| 14 * column + 7;
+    assert!(marked(&seen[0], middle(0)).is_empty());
+    for column in 1..6 {
+        assert_eq!(marked(&seen[0], middle(column)), [0, 1, 2, 3, 4, 5]);
+    }
+    let chosen = |at: usize| {
+        let text = seen[at]["panel"]["chosen"].as_str().expect("text");
+        text.split(',').next().expect("a range").to_owned()
+    };
+    assert_eq!(chosen(1), "1.500 to 1.538 s: 38 ms");
+    assert_eq!(seen[1]["heat"]["note"], "from 1.5 s: choose its end");
+    assert_eq!(chosen(2), "1.500 to 1.725 s: 225 ms");
+    // What is outside of it is pale.
+    assert_eq!(marked(&seen[2], middle(1)), [0, 1, 2, 3, 4, 5]);
+    assert!(marked(&seen[2], middle(2)).is_empty());
+    // Keys do the same, in either order: a column on, a row down.
+    assert_eq!(chosen(3), "3.150 to 3.188 s: 38 ms");
+    assert_eq!(chosen(4), "1.650 to 3.188 s: 1538 ms");
+    assert_eq!(seen[4]["hash"], "#r=1650-3188");
+    // A search marks what it finds: all but stalls, and but half a second without a sample.
+    let found = marked(&seen[5], middle(1));
+    assert!(
+        found.iter().all(|row| *row > 4) && found.len() > 30,
+        "{found:?}"
+    );
+    // Lanes have the rest of the width, and are drawn for it.
+    let narrow = &seen[6];
+    assert_eq!(
+        (&narrow["wide"], &narrow["heat"]["wide"]),
+        (&700.into(), &84.into())
+    );
+    assert_eq!(marked(narrow, middle(3)), [0, 1, 2, 3, 4, 5]);
+    for seen in &seen {
+        assert_eq!(seen["panel"]["stretched"], 1);
+    }
+    assert!(seen[7]["heat"].is_null(), "a low window has no room");
+}
+
+/// Without spells a column is a second, and a short recording has none.
+#[test]
+fn long_recordings_have_a_heat_map_and_short_ones_none() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let steady = |ms: u64| {
+        if is_in_main(ms) {
+            vec![CONTEXT_USER, at(0)]
+        } else {
+            vec![CONTEXT_USER, at(1), at(0)]
+        }
+    };
+    for (length, columns) in [
+        (59_000, None),
+        (61_000, Some(("1 s", 61))),
+        (895_000, Some(("10 s", 90))),
+    ] {
+        let data = recorded_for(folder.path(), (length, 10), steady);
+        let heat = &browser.drive(&page(&data), &["size:1400x800", "see"])[0]["heat"];
+        let Some((every, columns)) = columns else {
+            assert!(heat.is_null(), "{heat}");
+            continue;
+        };
+        assert_eq!(heat["note"], format!("Columns of {every}, from below"));
+        let wide = heat["wide"].as_u64().expect("pixels");
+        assert!(wide <= 260 && wide.is_multiple_of(columns), "{wide}");
+    }
 }
 
 fn said(arguments: &[&str], data: &Path) -> String {
@@ -120,6 +256,45 @@ fn stalls_and_times_without_cpu_are_told_and_their_ranges_can_be_pasted() {
     // The same second, though the rest of the recording is left out.
     let part = said(&["summary", "--over-time", "--time", "+2,+9"], &data);
     assert!(part.contains("--time +3.000,+3.199"), "{part}");
+}
+
+/// The plain page says in one line that there is something to say, and nothing else.
+#[test]
+fn the_plain_page_leads_to_spells() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = |data: &Path, options: &[&str]| {
+        let page = said(&[&["summary"], options].concat(), data);
+        let lines = page.lines().map(|line| line.trim_start_matches(['#', ' ']));
+        let mut lines = lines.skip_while(|line| !line.starts_with("over time:"));
+        let mut text = lines.next().unwrap_or_default().to_owned();
+        while !text.is_empty() && !text.ends_with("--over-time") {
+            text = format!("{text} {}", lines.next().expect("the rest"));
+        }
+        text
+    };
+    let data = recording(folder.path());
+    let told = "over time: 5 spells of ~200 ms, every 1.50 s, in rebuild a.js:3: --over-time";
+    assert_eq!(line(&data, &[]), told);
+    for others in [
+        &["--by", "package"][..],
+        &["--over-time"],
+        &["--comm", "nobody"],
+    ] {
+        let output = pjit()
+            .arg("summary")
+            .args(others)
+            .arg("-i")
+            .arg(&data)
+            .output();
+        let page = String::from_utf8(output.expect("it runs").stdout).expect("UTF-8");
+        assert!(!page.contains("over time:"), "{others:?}: {page}");
+    }
+    // Too short for a line.
+    let short = recorded(folder.path(), |ms| match ms % 1500 {
+        1450.. => vec![CONTEXT_USER, at(2), at(0)],
+        _ => vec![CONTEXT_USER, at(0)],
+    });
+    assert_eq!(line(&short, &[]), "");
 }
 
 #[test]

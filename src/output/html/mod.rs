@@ -68,6 +68,14 @@ impl<'c> Content<'c> {
     fn shown_when(&self) -> Option<When<'c>> {
         self.when.filter(|_| !self.flame.moments.is_empty())
     }
+
+    fn extra(&self) -> Extra {
+        match self.shown_when().map(|when| time::period(when.over)) {
+            None => Extra::Nothing,
+            Some(None) => Extra::Panel,
+            Some(Some(_)) => Extra::Heat,
+        }
+    }
 }
 
 const PAGE: &str = include_str!("page.html");
@@ -81,6 +89,20 @@ const TIME: &str = include_str!("time.js");
 const PANEL_SCRIPT: &str = include_str!("panel.js");
 /// Where that goes in the page's own function.
 const PANEL_PLACE: &str = "  // panel.js\n";
+/// Of the heat map, which not all panels have.
+const HEAT_STYLE: &str = include_str!("heat.css");
+const HEAT_SCRIPT: &str = include_str!("heat.js");
+/// Where that goes in the panel.
+const HEAT_PLACE: &str = "  // heat.js\n";
+
+/// What a page has besides the graph.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extra {
+    Nothing,
+    Panel,
+    /// The panel with its heat map.
+    Heat,
+}
 
 /// Whether a file that begins so is a page made here.
 #[must_use]
@@ -94,12 +116,9 @@ pub fn is_ours(beginning: &[u8]) -> bool {
 /// When `out` cannot be written.
 pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let title = title(content, options);
-    let has_panel = content.shown_when().is_some();
-    let mut style = squeezed(STYLE);
-    if has_panel {
-        style.push_str(&squeezed(PANEL_STYLE));
-    }
-    let script = script(has_panel);
+    let extra = content.extra();
+    let style = style(extra);
+    let script = script(extra);
     // What is put in is not looked through again.
     for (at, piece) in PAGE.split('@').enumerate() {
         if at.is_multiple_of(2) {
@@ -118,7 +137,7 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
             "style hash" => hash(&style),
             "script" => script.clone(),
             "script hash" => hash(&script),
-            "panel" if has_panel => PANEL.to_owned(),
+            "panel" if extra > Extra::Nothing => PANEL.to_owned(),
             "panel" => String::new(),
             "noscript" => top_table(content),
             "data" => packed(content, options)?,
@@ -160,14 +179,28 @@ fn lines(content: &Content<'_>, options: &PageOptions) -> String {
     format!("{} · {}", shown(&facts), caption.quality)
 }
 
+fn style(extra: Extra) -> String {
+    let parts = [
+        (STYLE, Extra::Nothing),
+        (PANEL_STYLE, Extra::Panel),
+        (HEAT_STYLE, Extra::Heat),
+    ];
+    let parts = parts.iter().filter(|(_, of)| extra >= *of);
+    parts.map(|(style, _)| squeezed(style)).collect()
+}
+
 /// The page's script.
-fn script(has_panel: bool) -> String {
-    if has_panel {
-        let app = APP.replace(PANEL_PLACE, PANEL_SCRIPT);
-        script_of(TREE) + &script_of(TIME) + &script_of(&app)
-    } else {
-        script_of(TREE) + &script_of(APP)
+fn script(extra: Extra) -> String {
+    if extra == Extra::Nothing {
+        return script_of(TREE) + &script_of(APP);
     }
+    let heat = if extra == Extra::Heat {
+        HEAT_SCRIPT
+    } else {
+        ""
+    };
+    let panel = PANEL_SCRIPT.replace(HEAT_PLACE, heat);
+    script_of(TREE) + &script_of(TIME) + &script_of(&APP.replace(PANEL_PLACE, &panel))
 }
 
 /// A script without indentation and comments, and without blanks and line ends where none is needed outside of texts.
@@ -188,7 +221,13 @@ fn script_of(text: &str) -> String {
         ("] ", "]"),
     ];
     let lines = squeezed(text);
+    let mut goes_on = false;
     lines.lines().fold(String::new(), |mut all, line| {
+        let is_const = is_const(line);
+        if is_const && goes_on {
+            all.pop();
+            all.push(',');
+        }
         if line.starts_with('}') {
             let end = all.trim_end_matches('\n').len();
             all.truncate(end);
@@ -196,6 +235,11 @@ fn script_of(text: &str) -> String {
                 all.pop();
             }
         }
+        let line = match line.strip_prefix("const ") {
+            Some(rest) if is_const && goes_on => rest,
+            _ => line,
+        };
+        goes_on = is_const;
         push_short(line, &SIGNS, &mut all);
         // What ends so goes on in the next line whatever is between.
         if !line.ends_with(['{', ';', ',']) {
@@ -203,6 +247,15 @@ fn script_of(text: &str) -> String {
         }
         all
     })
+}
+
+/// Whether a line is one declaration of constants and nothing else, so that the next such line can go on with it.
+fn is_const(line: &str) -> bool {
+    let count = |signs: &[char]| line.matches(signs).count();
+    line.starts_with("const ")
+        && line.ends_with(';')
+        && count(&[';']) == 1
+        && count(&['(', '[', '{']) == count(&[')', ']', '}'])
 }
 
 /// The script or the style without indentation and comments, and without blanks around signs outside of texts.
@@ -354,12 +407,17 @@ mod tests {
     #[test]
     fn the_page_keeps_to_its_size() {
         assert_eq!(APP.matches(PANEL_PLACE).count(), 1);
-        for (has_panel, most) in [(false, 32 * 1024), (true, 41 * 1024)] {
-            let bytes = script(has_panel).len();
+        assert_eq!(PANEL_SCRIPT.matches(HEAT_PLACE).count(), 1);
+        for (extra, most) in [
+            (Extra::Nothing, 32 * 1024),
+            (Extra::Panel, 41 * 1024),
+            (Extra::Heat, 44 * 1024),
+        ] {
+            let bytes = script(extra).len();
             assert!(bytes <= most, "{bytes} bytes of script");
         }
-        assert!(squeezed(STYLE).len() + squeezed(PANEL_STYLE).len() <= 7 * 1024);
-        for script in [APP, TIME, PANEL_SCRIPT] {
+        assert!(style(Extra::Heat).len() <= 7 * 1024);
+        for script in [APP, TIME, PANEL_SCRIPT, HEAT_SCRIPT] {
             for word in ["innerHTML", "insertAdjacent", "eval("] {
                 assert!(!script.contains(word), "{word}");
             }

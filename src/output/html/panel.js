@@ -11,7 +11,7 @@ function timePanel() {
   const other = () => state.q === 'rest' ? 'rest' : state.q === state.r ? null : span(state.q);
   const seconds = ms => (ms / 1000).toFixed(3);
   const kinds = Int8Array.from(cells.node, node => kindOf(tree.fn[node]));
-  let width = 0, lanes = [], bins, painted;
+  let width = 0, lanes = [], bins, painted, heat;
 
   // The five threads with most weight, then all others as one.
   function pick() {
@@ -25,34 +25,46 @@ function timePanel() {
     lanes = own.map(thread => [thread]);
     if (order.length > own.length) lanes.push(order.slice(own.length));
   }
-  function fill() {
-    const laneOf = [], hit = new Uint8Array(tree.n), weights = time[measure().column];
-    lanes.forEach((threads, lane) => { for (const thread of threads) laneOf[thread] = lane; });
+  // Weights by place and kind; behind the kinds of a place is what matches. Threads have places of times, or are left out.
+  function binned(size, placesOf) {
+    const hit = new Uint8Array(tree.n), weights = time[measure().column], sums = new Float64Array(size * (K + 1));
     if (matched) for (let i = 1; i < tree.n; i++) hit[i] = hit[tree.parent[i]] | matched[tree.fn[i]];
-    // Behind the kinds is what matches.
-    bins = lanes.map(() => new Float64Array(width * (K + 1)));
     data.series.forEach(([event, thread], s) => {
-      if (event !== measure().e || !(thread in laneOf)) return;
-      const sums = bins[laneOf[thread]];
-      for (let i = time.first[s]; i < time.first[s + 1]; i++) {
-        const x = Math.min(width - 1, Math.floor(xOf(time.at[i]))) * (K + 1), cell = time.cell[i];
-        sums[x + kinds[cell]] += weights[i];
-        if (hit[cells.node[cell]]) sums[x + K] += weights[i];
+      const placeOf = event === measure().e && placesOf(thread);
+      if (placeOf) for (let i = time.first[s]; i < time.first[s + 1]; i++) {
+        const at = placeOf(time.at[i], i) * (K + 1), cell = time.cell[i];
+        sums[at + kinds[cell]] += weights[i];
+        if (hit[cells.node[cell]]) sums[at + K] += weights[i];
       }
     });
+    return sums;
   }
+  function fill() {
+    const laneOf = [];
+    lanes.forEach((threads, lane) => { for (const thread of threads) laneOf[thread] = lane * width; });
+    bins = binned(lanes.length * width, thread => thread in laneOf && (at => laneOf[thread] + Math.min(width - 1, Math.floor(xOf(at)))));
+  }
+  // The kinds of each place together, and what 99 of 100 places stay below that are not empty.
+  const totals = bins => Float64Array.from({length: bins.length / (K + 1)}, (_, at) => bins.subarray(at * (K + 1), at * (K + 1) + K).reduce((a, b) => a + b));
+  const fullOf = sums => (sums = sums.filter(Boolean).sort())[Math.floor(sums.length * .99)] || 1;
+  // 1, 2 or 5 with zeros behind it, and no less than that.
+  const round = least => {
+    const ten = 10 ** Math.ceil(Math.log10(least));
+    return [ten / 5, ten / 2, ten].find(one => one >= least);
+  };
   const length = to - from, shareOf = ms => (ms - from) / length, xOf = ms => shareOf(ms) * width;
   const spread = (element, [a, b]) => Object.assign(element.style, {left: 100 * shareOf(a) + '%', width: 100 * (shareOf(b) - shareOf(a)) + '%'});
+  const inks = () => ['--dim', '--mark', '--front'].map(name => getComputedStyle(body).getPropertyValue(name));
+  const strength = number => [1, .7, .5][number] || .35;
   function paint() {
     const ratio = devicePixelRatio, height = lanes.length * LANE + AXIS;
     chart.width = width * ratio;
     chart.height = height * ratio;
     chart.style.height = height + 'px';
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const style = getComputedStyle(body), [dim, mark] = ['--dim', '--mark'].map(name => style.getPropertyValue(name));
-    // A full lane is what 99 of 100 columns stay below: on a busy machine no thread gets a whole CPU.
-    const sums = bins.map(all => Array.from({length: width}, (_, x) => all.subarray(x * (K + 1), x * (K + 1) + K).reduce((a, b) => a + b)));
-    const tops = sums.flat().filter(Boolean).sort((a, b) => a - b), full = tops[Math.floor(tops.length * .99)] || 1;
+    const [dim, mark] = inks();
+    // A full lane is not a whole CPU: on a busy machine no thread gets that.
+    const sums = totals(bins), full = fullOf(sums);
     const {unit, column} = measure(), isShare = data.time.cpu && unit === 'ns' && column === 'period', cpu = full * width / length / 1e4;
     $('names').textContent = '';
     $('names').style.paddingTop = $('phases').offsetHeight + 'px';
@@ -65,30 +77,30 @@ function timePanel() {
       ink.fillRect(0, base, width, 1);
       for (const [of, all] of gaps) if (one && of === thread) for (const [a, b] of all) ink.clearRect(xOf(a), base, xOf(b) - xOf(a), 1);
       for (let x = 0; x < width; x++) {
-        if (!sums[lane][x]) continue;
+        const place = lane * width + x, at = place * (K + 1), sum = sums[place], all = Math.min(1, sum / full) * (LANE - 8) / sum;
+        if (!sum) continue;
         let y = base;
-        const tall = weight => Math.min(1, weight / full) * (LANE - 8), at = x * (K + 1), all = tall(sums[lane][x]) / sums[lane][x];
         for (let k = 0; k < K; k++) {
-          const high = bins[lane][at + k] * all;
+          const high = bins[at + k] * all;
           if (!high) continue;
           ink.fillStyle = matched ? '#9997' : colorOf(hues[k], .3);
           ink.fillRect(x, y -= high, 1, high);
         }
-        const lit = bins[lane][at + K] && Math.max(2, bins[lane][at + K] * all);
+        const lit = bins[at + K] && Math.max(2, bins[at + K] * all);
         ink.fillStyle = mark;
         ink.fillRect(x, base - lit, 1, lit);
       }
       // The first finding in the strongest colour.
       ink.fillStyle = mark;
       spells.forEach(([, thread, , all], number) => {
-        ink.globalAlpha = [1, .7, .5][number] || .35;
+        ink.globalAlpha = strength(number);
         if (threads.includes(thread)) for (const [a, b] of all) ink.fillRect(xOf(a), base - LANE + 2, Math.max(2, xOf(b) - xOf(a)), 4);
       });
       ink.globalAlpha = 1;
     });
     ink.fillStyle = dim;
     ink.font = '11px system-ui';
-    const least = Math.max(1, 60 * length / width), ten = 10 ** Math.ceil(Math.log10(least)), tick = [ten / 5, ten / 2, ten].find(one => one >= least);
+    const tick = round(Math.max(1, 60 * length / width));
     for (let t = Math.ceil(from / tick) * tick; t < to; t += tick) {
       const words = +(t / 1000).toFixed(3) + ' s', wide = ink.measureText(words).width;
       ink.fillText(words, Math.max(0, Math.min(width - wide, xOf(t) - wide / 2)), height - 4);
@@ -109,6 +121,8 @@ function timePanel() {
     buttons[3].textContent = state.q ? 'Alone' : 'Against rest';
   }
   function draw() {
+    // What is beside the lanes first: it leaves them the rest of the width.
+    if (heat) heat.arrange();
     const wide = box.clientWidth, look = [wide, state.m, state.s, innerHeight < 500, devicePixelRatio, dark.matches].join();
     if (look !== painted && wide) {
       painted = look;
@@ -118,6 +132,7 @@ function timePanel() {
       paint();
     }
     tell();
+    if (heat) heat.draw();
   }
 
   // ---- choosing
@@ -189,6 +204,7 @@ function timePanel() {
     if (isClick) go({r: '', q: state.q === 'rest' ? '' : state.q}); else save();
   });
   $('time').hidden = false;
+  // heat.js
   return {
     draw, range, other,
     // What the address says may be of another page.
@@ -198,7 +214,7 @@ function timePanel() {
     },
     help: [
       ['r', 'against the rest'], ['R', 'keep it, and compare the next one with it'], ['[ ]', 'time before, after'],
-      ['0', 'the whole time'], ['x p', 'next spell, next phase'],
+      ['0', 'the whole time'], ['x p', 'next spell, next phase'], ...(heat ? heat.help : []),
     ],
   };
 }

@@ -15,7 +15,7 @@ use crate::output::columns::{list, text};
 use crate::output::over_time::When;
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
-use crate::questions::over_time::Spell;
+use crate::questions::over_time::{OverTime, Spell};
 
 /// Nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;
@@ -29,6 +29,25 @@ const MANY: usize = 300_000;
 const SPELLS: usize = 6;
 /// Spells of each, and gaps of each thread: there are not more pixels.
 const PLACES: usize = 1000;
+
+/// A recording of so many nanoseconds has a heat map, whatever comes back in it.
+const LONG: u64 = 60_000_000_000;
+
+/// Milliseconds of a column of the heat map, where the page has one: the time in which spells come back, else a second.
+pub(super) fn period(over: &OverTime) -> Option<f64> {
+    let of_spells = over.spells.iter().find_map(exact_period);
+    let is_long = over.range.1.saturating_sub(over.range.0) >= LONG;
+    of_spells.or(is_long.then_some(1000.0))
+}
+
+/// The same of some spells. The usual step is known to a sample only, and what comes back for minutes would be elsewhere in each
+/// column: between the first and the last spell are so many whole steps.
+fn exact_period(spell: &Spell) -> Option<f64> {
+    let every = spell.every? as f64;
+    let (first, last) = (spell.at.first()?.0, spell.at.last()?.0);
+    let all = last.saturating_sub(first) as f64;
+    Some(all / (all / every).round().max(1.0) / MILLISECOND as f64)
+}
 
 /// The columns of all moments.
 pub(super) struct Columns {
@@ -177,6 +196,9 @@ impl Columns {
                 None => write!(json, "[{rows},-1,{are_ones},{cells}]"),
             };
         });
+        if let Some(period) = period(when.over) {
+            let _ = write!(json, ",\"period\":{period:.3}");
+        }
         let name = |function: FunctionId| {
             let label = when.labels.get(function.index());
             label.map_or_else(String::new, |label| shown(label).into_owned())
@@ -199,7 +221,7 @@ impl Columns {
             let longest = self.outwards(spell.at[spell.longest]);
             let _ = write!(json, ",{thread},[{},{}],", longest.0, longest.1);
             self.push_places(&spell.at, json);
-            json.push(']');
+            json.push_str(if spell.every.is_some() { ",1]" } else { "]" });
         });
         let gaps = when.over.gaps.iter();
         let gaps = gaps.filter_map(|gaps| Some((number(gaps.thread)?, gaps)));

@@ -69,7 +69,7 @@ const SHORTEST: u64 = 50_000_000;
 /// The gaps of all threads, and how many times without a sample are none for certain, since samples were lost in them.
 pub(super) fn find(
     timeline: &Timeline<'_>,
-    threads: &[OfThread],
+    threads: &[OfThread<'_>],
     lost_at: &[u64],
 ) -> (Vec<Gaps>, usize) {
     let mut all: Vec<Gaps> = threads
@@ -92,7 +92,7 @@ pub(super) fn find(
     (all, lost)
 }
 
-fn of_thread(timeline: &Timeline<'_>, of: &OfThread) -> Vec<Gap> {
+fn of_thread(timeline: &Timeline<'_>, of: &OfThread<'_>) -> Vec<Gap> {
     let moments = &of.moments;
     let usual = long_step(moments).unwrap_or(0);
     let period = usual_period(timeline, moments);

@@ -87,8 +87,7 @@ impl OverTime {
     #[must_use]
     pub fn of(profile: &Profile, functions: &Functions, event: EventId) -> Option<Self> {
         let timeline = Timeline::of(profile, functions, event)?;
-        // Other events happen for reasons of their own: without one of them a thread may have run.
-        let is_cpu = profile.events[event].is_cpu() && !profile.events[event].is_off_cpu();
+        let is_cpu = is_cpu(profile, event);
         let (spells, (gaps, lost_gaps)) = if is_cpu {
             let threads = timeline.by_thread();
             (
@@ -117,6 +116,28 @@ impl OverTime {
                 .collect(),
         })
     }
+}
+
+/// Spells that are all shorter than this, in ns, are worth no line.
+const WORTH: u64 = 100_000_000;
+
+/// The spells of an event that are worth a line beside the answer to another question: those that come back, else those that take
+/// most time together. That is a twentieth of what a cheap answer costs, and phases would cost as much again.
+#[must_use]
+pub fn worth_a_line(profile: &Profile, functions: &Functions, event: EventId) -> Option<Spell> {
+    if !is_cpu(profile, event) {
+        return None;
+    }
+    let timeline = Timeline::of(profile, functions, event)?;
+    let mut spells = spells::find(&timeline, &timeline.by_thread());
+    spells.retain(|spell| spell.lengths[spell.longest] >= WORTH);
+    let comes_back = spells.iter().position(|spell| spell.every.is_some());
+    (!spells.is_empty()).then(|| spells.swap_remove(comes_back.unwrap_or(0)))
+}
+
+/// Whether samples stand for CPU. Other events happen for reasons of their own: without one of them a thread may have run.
+fn is_cpu(profile: &Profile, event: EventId) -> bool {
+    profile.events[event].is_cpu() && !profile.events[event].is_off_cpu()
 }
 
 fn thread(profile: &Profile, id: ThreadId) -> Thread {

@@ -4,7 +4,8 @@
 //! thread has none for a while. Where switches were recorded with stacks it ends where the thread waited outside of the function,
 //! however long it had to wait for a processor.
 
-use super::timeline::{ByFunction, FEWEST, Moment, OfThread, PathCounts, Timeline};
+use super::timeline::{ByFunction, FEWEST, Moment, OfThread, PathCounts, PathId, Timeline};
+use crate::ids::{IndexVec, index_vec};
 use crate::profile::ThreadId;
 use crate::questions::functions::FunctionId;
 
@@ -50,12 +51,13 @@ const MOST: usize = 10_000;
 /// Functions of a thread that are compared with each other.
 const MOST_FUNCTIONS: usize = 1000;
 
-pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread]) -> Vec<Spell> {
+pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread<'_>]) -> Vec<Spell> {
     let mut all = Vec::new();
     let mut scratch = Scratch {
         paths: PathCounts::new(timeline),
         counts: ByFunction::new(timeline),
         open: ByFunction::new(timeline),
+        followed: Followed::new(timeline),
     };
     for of in threads {
         let moments = timeline.whole(of.thread, &of.moments);
@@ -167,6 +169,52 @@ struct Scratch {
     paths: PathCounts,
     counts: ByFunction<usize>,
     open: ByFunction<Open>,
+    followed: Followed,
+}
+
+/// Which functions of a path are followed. Samples are many and paths are few: each path is looked at once.
+struct Followed {
+    /// From where to where in `all`, of those that were met.
+    of_path: IndexVec<PathId, Option<(usize, usize)>>,
+    met: Vec<PathId>,
+    /// The place of each among the open ones, and how deep it stands.
+    all: Vec<(u32, usize)>,
+}
+
+impl Followed {
+    fn new(timeline: &Timeline<'_>) -> Self {
+        Self {
+            of_path: index_vec![None; timeline.paths.len()],
+            met: Vec::new(),
+            all: Vec::new(),
+        }
+    }
+
+    fn of(
+        &mut self,
+        timeline: &Timeline<'_>,
+        path: PathId,
+        open: &ByFunction<Open>,
+    ) -> &[(u32, usize)] {
+        let (from, to) = self.of_path[path].unwrap_or_else(|| {
+            let from = self.all.len();
+            let functions = timeline.paths[path].functions.iter().enumerate();
+            let followed = functions.filter_map(|(depth, of)| Some((open.place(*of)?, depth)));
+            self.all.extend(followed);
+            self.met.push(path);
+            let both = (from, self.all.len());
+            self.of_path[path] = Some(both);
+            both
+        });
+        &self.all[from..to]
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        for path in self.met.drain(..) {
+            self.of_path[path] = None;
+        }
+    }
 }
 
 fn of_thread(
@@ -181,6 +229,7 @@ fn of_thread(
         paths,
         counts,
         open,
+        followed,
     } = scratch;
     counts.count(timeline, paths.of(moments));
     for (function, count) in counts.take() {
@@ -190,7 +239,8 @@ fn of_thread(
     }
     let period = usual_period(timeline, moments);
     let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
-    find_runs(timeline, (moments, waits), &lasts, open);
+    find_runs(timeline, (moments, waits), &lasts, (open, followed));
+    followed.clear();
     let mut found = Vec::new();
     for (function, of) in open.take() {
         let share = share(of.count);
@@ -243,7 +293,7 @@ fn find_runs(
     timeline: &Timeline<'_>,
     (moments, waits): (&[Moment], &[Moment]),
     lasts: &impl Fn(usize, usize) -> u64,
-    open: &mut ByFunction<Open>,
+    (open, followed): (&mut ByFunction<Open>, &mut Followed),
 ) {
     let limit = if timeline.knows_waits() {
         u64::MAX
@@ -267,15 +317,13 @@ fn find_runs(
         place += 1 + usize::from(is_broken);
         let next_wait = waits.get(wait).map_or(u64::MAX, |next| next.time);
         let same = alike(&moments[at..], limit, next_wait);
-        for (depth, function) in timeline.paths[moment.path].functions.iter().enumerate() {
-            let Some(of) = open.get(*function) else {
-                continue;
-            };
+        for (number, depth) in followed.of(timeline, moment.path, open) {
+            let of = open.at(*number);
             if of.last + 1 != place {
                 of.end(lasts);
                 (of.start, of.length) = (at, 0);
             }
-            of.depth.get_or_insert(depth);
+            of.depth.get_or_insert(*depth);
             (of.last, of.length) = (place + same - 1, of.length + same);
         }
         place += same - 1;
@@ -326,9 +374,16 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
 }
 
 /// How long a thread may have no sample within a spell: four of its long steps.
-fn limit(moments: &[Moment]) -> u64 {
+pub(super) fn limit(moments: &[Moment]) -> u64 {
+    const LEAST: u64 = 5_000_000;
+    // Where more than one in twenty would have to be longer, and is not, nobody needs to know them in order.
+    let pairs = moments.windows(2);
+    let long = pairs.filter(|pair| pair[1].time - pair[0].time > LEAST / 4);
+    if long.count() < moments.len() / 20 {
+        return LEAST;
+    }
     let long = long_step(moments).map_or(0, |step| step.saturating_mul(4));
-    long.clamp(5_000_000, 50_000_000)
+    long.clamp(LEAST, 50_000_000)
 }
 
 /// The time between samples that one in twenty exceeds.
@@ -347,6 +402,10 @@ fn steps(moments: &[Moment]) -> Vec<u64> {
 /// The time that a sample stands for.
 pub(super) fn usual_period(timeline: &Timeline<'_>, moments: &[Moment]) -> u64 {
     if timeline.is_clock {
+        let first = moments.first().map_or(0, |moment| moment.period);
+        if moments.iter().all(|moment| moment.period == first) {
+            return first;
+        }
         return median(moments.iter().map(|moment| moment.period).collect());
     }
     median(steps(moments))

@@ -1,6 +1,7 @@
 //! Samples whose times and stacks are known.
 
 use super::*;
+use crate::ids::Idx as _;
 use crate::profile::{Profile, StackEnd, StackId, Wait};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
@@ -67,6 +68,38 @@ fn stalls() -> Vec<(u64, &'static str, &'static str)> {
             (ms * MS, "node", stack)
         })
         .collect()
+}
+
+/// It is counted where few steps are long, and the same as of all steps in order.
+#[test]
+fn the_longest_break_of_a_spell_is_that_of_sorted_steps() {
+    let mut limits = std::collections::BTreeSet::new();
+    for count in 2..90 {
+        for long in 0..count.min(7) {
+            for step in [1_200_000, 1_260_000, 2_000_000, 20_000_000] {
+                let mut time = 0;
+                let moments = (0..count).map(|at| {
+                    time += if at % 13 < long { step } else { MS };
+                    timeline::Moment {
+                        time,
+                        period: MS,
+                        thread: ThreadId(0),
+                        path: timeline::PathId::from_usize(0),
+                    }
+                });
+                let moments: Vec<timeline::Moment> = moments.collect();
+                let sorted = spells::long_step(&moments).map_or(0, |step| 4 * step);
+                let limit = spells::limit(&moments);
+                assert_eq!(
+                    limit,
+                    sorted.clamp(5 * MS, 50 * MS),
+                    "{count} {long} {step}"
+                );
+                limits.insert(limit);
+            }
+        }
+    }
+    assert_eq!(limits.len(), 4, "all ways are tried: {limits:?}");
 }
 
 #[test]

@@ -68,9 +68,9 @@ pub(super) struct Timeline<'p> {
 
 /// What is known of a thread, each in order of time.
 #[derive(Debug)]
-pub(super) struct OfThread {
+pub(super) struct OfThread<'t> {
     pub(super) thread: ThreadId,
-    pub(super) moments: Vec<Moment>,
+    pub(super) moments: Cow<'t, [Moment]>,
     /// Where it went to sleep, if stacks tell that.
     pub(super) waits: Vec<Moment>,
     /// When it was on no processor, if that is known.
@@ -162,28 +162,41 @@ impl<'p> Timeline<'p> {
     }
 
     /// The same by thread, of those that have enough.
-    pub(super) fn by_thread(&self) -> Vec<OfThread> {
-        let mut counts = index_vec![0_usize; self.is_looked_at.len()];
-        for moment in &self.moments {
-            counts[moment.thread] += usize::from(self.is_looked_at[moment.thread]);
-        }
-        let mut place_of = index_vec![None; counts.len()];
-        let mut all: Vec<OfThread> = Vec::new();
-        for (thread, count) in counts.iter_enumerated() {
-            if *count >= FEWEST {
-                place_of[thread] = Some(all.len());
-                all.push(OfThread {
-                    thread,
-                    moments: Vec::with_capacity(*count),
-                    waits: Vec::new(),
-                    away: Vec::new(),
-                });
+    pub(super) fn by_thread(&self) -> Vec<OfThread<'_>> {
+        let of = |thread: ThreadId, moments| OfThread {
+            thread,
+            moments,
+            waits: Vec::new(),
+            away: Vec::new(),
+        };
+        let mut place_of = index_vec![None; self.is_looked_at.len()];
+        let mut all: Vec<OfThread<'_>> = Vec::new();
+        let first = self.moments.first().map(|moment| moment.thread);
+        let is_first = |moment: &Moment| Some(moment.thread) == first;
+        if let (Some(only), true) = (first, self.moments.iter().all(is_first)) {
+            if self.is_looked_at[only] && self.moments.len() >= FEWEST {
+                place_of[only] = Some(0);
+                all.push(of(only, Cow::Borrowed(&self.moments)));
             }
-        }
-        for moment in &self.moments {
-            if let Some(at) = place_of[moment.thread] {
-                all[at].moments.push(*moment);
+        } else {
+            let mut counts = index_vec![0_usize; self.is_looked_at.len()];
+            for moment in &self.moments {
+                counts[moment.thread] += usize::from(self.is_looked_at[moment.thread]);
             }
+            let mut moments: Vec<(ThreadId, Vec<Moment>)> = Vec::new();
+            for (thread, count) in counts.iter_enumerated() {
+                if *count >= FEWEST {
+                    place_of[thread] = Some(moments.len());
+                    moments.push((thread, Vec::with_capacity(*count)));
+                }
+            }
+            for moment in &self.moments {
+                if let Some(at) = place_of[moment.thread] {
+                    moments[at].1.push(*moment);
+                }
+            }
+            let moments = moments.into_iter();
+            all.extend(moments.map(|(thread, moments)| of(thread, Cow::Owned(moments))));
         }
         for wait in &self.waits {
             if let Some(at) = place_of[wait.thread] {
@@ -214,11 +227,17 @@ impl<'p> Timeline<'p> {
 
 /// Those of some samples that are wanted, which are often all.
 fn only(moments: &[Moment], is_wanted: impl Fn(&Moment) -> bool) -> Cow<'_, [Moment]> {
-    if moments.iter().all(&is_wanted) {
+    let Some(other) = moments.iter().position(|moment| !is_wanted(moment)) else {
         return Cow::Borrowed(moments);
+    };
+    let mut wanted = Vec::with_capacity(moments.len());
+    wanted.extend_from_slice(&moments[..other]);
+    for moment in &moments[other + 1..] {
+        if is_wanted(moment) {
+            wanted.push(*moment);
+        }
     }
-    let wanted = moments.iter().filter(|moment| is_wanted(moment));
-    Cow::Owned(wanted.copied().collect())
+    Cow::Owned(wanted)
 }
 
 fn none_of(profile: &Profile) -> IndexVec<ThreadId, bool> {
@@ -286,6 +305,16 @@ impl<T> ByFunction<T> {
             self.all.push((function, new()));
         }
         &mut self.all[*place as usize].1
+    }
+
+    /// Where it stands among those that were met.
+    pub(super) fn place(&self, function: FunctionId) -> Option<u32> {
+        let place = self.place_of[function];
+        (place != u32::MAX).then_some(place)
+    }
+
+    pub(super) fn at(&mut self, place: u32) -> &mut T {
+        &mut self.all[place as usize].1
     }
 
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut T> {
@@ -358,16 +387,17 @@ impl<'p> Maker<'p> {
         let places = profile.portions();
         let places = places.map(|of| is_wanted(&of).then(|| (of.thread, self.path(&of))));
         let places: Vec<Option<(ThreadId, PathId)>> = places.collect();
-        let moments = profile.moments().filter_map(|of| {
-            let (thread, path) = places[of.portion]?;
-            Some(Moment {
-                time: of.time,
-                period: of.period,
-                thread,
-                path,
-            })
+        let mut moments: Vec<Moment> = Vec::with_capacity(profile.times.len());
+        profile.moments().for_each(|of| {
+            if let Some((thread, path)) = places[of.portion] {
+                moments.push(Moment {
+                    time: of.time,
+                    period: of.period,
+                    thread,
+                    path,
+                });
+            }
         });
-        let mut moments: Vec<Moment> = moments.collect();
         moments.sort_by_key(|moment| moment.time);
         moments
     }
