@@ -433,7 +433,9 @@ fn cpu_time_without_samples_is_told() {
     };
     let (code, printed, err) = done(&mut record(
         &lab,
-        &["-q", "-o", "short", "--", "./brief", "4000", "100000"],
+        &[
+            "-q", "-o", "short", "--", "./brief", "4000", "100000", "20000000",
+        ],
     ));
     assert_eq!(code, Some(0), "{err}");
     let [user, system] = used("short");

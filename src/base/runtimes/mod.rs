@@ -26,6 +26,7 @@ pub mod package;
 mod php;
 pub mod programs;
 pub mod query;
+mod recipe;
 mod switch;
 pub mod tails;
 mod v8;
@@ -40,6 +41,7 @@ pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
+pub use recipe::Recipe;
 pub use switch::{Adds, KEEPS_FRAMES, LAST_OF_HOTSPOT, Lands, Switch};
 pub(crate) use votes::{Guests, Votes};
 
@@ -247,8 +249,8 @@ pub struct Runtime {
     /// What its code does of which no row tells.
     pub made: &'static str,
 
-    /// How it is made to tell of its code.
-    pub record: Option<&'static str>,
+    /// How it is made to tell of its code by hand; of several, each for programs of its own.
+    pub recipes: &'static [Recipe],
     /// The same without touching the command; of several, each for programs of its own.
     pub switches: &'static [Switch],
     /// How its code gets frames that can be followed, if not as everybody's.
@@ -312,7 +314,7 @@ impl Runtime {
         libraries: &[],
         activities: &[],
         made: "compiled code",
-        record: None,
+        recipes: &[],
         switches: &[],
         frames: None,
         gaps_in_dump: None,

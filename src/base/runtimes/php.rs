@@ -2,7 +2,9 @@
 
 use super::name_place::{NamePlace, number};
 use super::names::{is_number, trailing_number};
-use super::{Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose, recipe, switch,
+};
 
 pub(super) const PHP: Runtime = Runtime {
     producer: Producer::Php,
@@ -26,6 +28,7 @@ pub(super) const PHP: Runtime = Runtime {
         }
     },
     own: Some("PHP functions"),
+    recipes: recipe::PHP,
     switches: switch::PHP,
     activities: ACTIVITIES,
     programs: &["php", "php-fpm", "php-cgi"],

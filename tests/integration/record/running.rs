@@ -33,7 +33,7 @@ fn running_processes_are_recorded_for_a_while() {
     assert_eq!(server.0.wait().expect("it ends").code(), Some(42));
     for out in ["pid", "watch"] {
         let count = samples_of(&lab, out, "serve");
-        assert!((50..2000).contains(&count), "{out}: {count}");
+        assert!((20..2000).contains(&count), "{out}: {count}");
     }
     // One that ends meanwhile ends the recording.
     let mut sleeper = Command::new("sleep")
