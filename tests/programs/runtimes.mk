@@ -21,6 +21,7 @@ java:
 python:
 	$(told) $(PYTHON) -B fib.py
 php:
-	$(told) php -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=64M fib.php
+	$(told) php -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=64M \
+	  -d opcache.file_update_protection=0 fib.php
 erlang:
 	$(told) erl -noshell -s fib main -s init stop
