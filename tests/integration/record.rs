@@ -540,6 +540,18 @@ fn what_goes_on_is_recorded_if_that_is_wanted() {
     assert!(samples_of(&lab, "with", "clean_up") > 20);
 }
 
+/// A picture of nothing helps nobody.
+#[test]
+fn a_command_that_waits_is_recorded_where_it_waits_next() {
+    let Some(lab) = lab("waits") else { return };
+    let (code, _, err) = done(&mut record(&lab, &["-o", "out", "--", "sleep", "0.5"]));
+    assert_eq!(code, Some(0), "{err}");
+    let next = err.lines().find(|line| line.starts_with("next: "));
+    let next = next.expect("something to type");
+    let wanted = "pjit record --offcpu -- sleep 0.5   # says where it waits";
+    assert!(next.ends_with(wanted), "{err}");
+}
+
 /// A program that does not outlive a test that fails.
 struct Ended(Child);
 

@@ -26,10 +26,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     own: Some("classes outside java., javax., jdk., sun."),
     recipes: recipe::HOTSPOT,
     switches: switch::HOTSPOT,
-    stays_silent: Some((
-        "releases before 17 cannot write one, and a process that is killed does not",
-        "--java-agent libperf-jvmti.so",
-    )),
+    stays_silent: Some(recipe::HOTSPOT_IS_SILENT),
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),

@@ -41,7 +41,7 @@ pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
-pub use recipe::Recipe;
+pub use recipe::{Recipe, Silence};
 pub use switch::{Adds, KEEPS_FRAMES, LAST_OF_HOTSPOT, Lands, Switch};
 pub(crate) use votes::{Guests, Votes};
 
@@ -263,8 +263,8 @@ pub struct Runtime {
     pub gives_up_at_stubs: Option<&'static str>,
     /// Its program and the release from which on it tells of its code, where older ones run without a word.
     pub tells_since: Option<(&'static str, (u32, u32))>,
-    /// Why its switches may have led to nothing, and the option of `pjit record` that leads to names all the same.
-    pub stays_silent: Option<(&'static str, &'static str)>,
+    /// Why its switches may have led to nothing, and how it is recorded that names come all the same.
+    pub stays_silent: Option<Silence>,
     /// What to do about programs whose children end before their dumps are written.
     pub loses_dumps: Option<&'static str>,
 }

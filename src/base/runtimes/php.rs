@@ -30,6 +30,7 @@ pub(super) const PHP: Runtime = Runtime {
     own: Some("PHP functions"),
     recipes: recipe::PHP,
     switches: switch::PHP,
+    stays_silent: Some(recipe::PHP_IS_SILENT),
     activities: ACTIVITIES,
     programs: &["php", "php-fpm", "php-cgi"],
     // Up to 8.4 what its compiled code calls is in a file of its own.

@@ -2,7 +2,7 @@
 //!
 //! Where there is no dump and no map, there are no names of code to know a runtime by.
 
-use super::{Producer, Recipe};
+use super::{Producer, Recipe, Runtime};
 
 /// How a program is made to tell of the code that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,13 +30,27 @@ const SILENT: [(&str, &str); 7] = [
 /// How the program with this file name is made to tell.
 #[must_use]
 pub fn told_by(name: &str) -> Told {
-    let is_its = |recipe: &&Recipe| recipe.programs.iter().any(|front| is_of(name, front));
     let mut recipes = Producer::all().flat_map(|runtime| runtime.recipes);
-    if let Some(recipe) = recipes.find(is_its) {
+    if let Some(recipe) = recipes.find(|recipe| recipe.is_for(name)) {
         return Told::By(recipe);
     }
     let silent = SILENT.iter().find(|(front, _)| is_of(name, front));
     silent.map_or(Told::Unknown, |(_, name)| Told::Never(name))
+}
+
+impl Recipe {
+    /// Whether it is for the program with this file name.
+    fn is_for(&self, name: &str) -> bool {
+        self.programs.iter().any(|front| is_of(name, front))
+    }
+}
+
+impl Runtime {
+    /// Whether the program with this file name is one of its.
+    #[must_use]
+    pub fn runs(&self, name: &str) -> bool {
+        self.recipes.iter().any(|recipe| recipe.is_for(name))
+    }
 }
 
 /// Whether a file is a runtime's program.

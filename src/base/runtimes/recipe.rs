@@ -11,6 +11,15 @@ pub struct Recipe {
     pub besides: &'static str,
 }
 
+/// Why its switches may have led to nothing, and how it is recorded that names come all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// The reason, behind the runtime's name.
+    pub why: &'static str,
+    /// The command.
+    pub record: &'static str,
+}
+
 /// A recipe with nothing else to be known.
 const fn plain(programs: &'static [&'static str], begins: &'static str) -> Recipe {
     Recipe {
@@ -41,6 +50,17 @@ pub(super) const HOTSPOT: &[Recipe] = &[Recipe {
     begins: "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
     besides: "17 or newer; older ones: -agentpath:libperf-jvmti.so",
 }];
+
+pub(super) const HOTSPOT_IS_SILENT: Silence = Silence {
+    why: "wrote no perf map: releases before 17 cannot write one, and a process that is killed does not",
+    record: "pjit record --java-agent libperf-jvmti.so -- …",
+};
+
+/// Its interpreter calls no function of its own for a script's.
+pub(super) const PHP_IS_SILENT: Silence = Silence {
+    why: "wrote no dump: functions of scripts have names where its compiler is on",
+    record: "pjit record -- php -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=64M …",
+};
 
 pub(super) const PHP: &[Recipe] = &[plain(&["php"], "php -d opcache.jit_debug=0x20")];
 

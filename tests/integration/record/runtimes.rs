@@ -250,6 +250,8 @@ fn php_keeps_its_compiler_as_it_was() {
         assert_eq!(printed.as_bytes(), plain.stdout, "{err}");
         let dumps = made_of(&lab, out, "jit-").len();
         assert_eq!(dumps, usize::from(out == "with"), "{err}");
+        let is_told = err.contains("note: PHP wrote no dump: ");
+        assert_eq!(is_told, out == "without", "{err}");
         if out == "without" {
             assert_eq!(made_of(&lab, out, "perf-"), Vec::<String>::new());
         } else {
