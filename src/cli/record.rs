@@ -635,7 +635,9 @@ mod recording {
     ) -> (String, Option<Numbers>) {
         let paged = page(&recorded.folder, environment);
         // What might have made samples get lost is of no interest where none were.
-        let is_whole = paged.as_ref().is_ok_and(|(_, numbers)| numbers.lost == 0);
+        let is_whole = paged
+            .as_ref()
+            .map_or(true, |(_, numbers)| numbers.lost == 0);
         let notes = recorded.notes.iter();
         let mut text = noted(notes.filter(|note| !(note.is_of_loss && is_whole)));
         if is_verbose {

@@ -544,11 +544,11 @@ fn what_goes_on_is_recorded_if_that_is_wanted() {
 #[test]
 fn a_command_that_waits_is_recorded_where_it_waits_next() {
     let Some(lab) = lab("waits") else { return };
-    let (code, _, err) = done(&mut record(&lab, &["-o", "out", "--", "sleep", "0.5"]));
+    let (code, _, err) = done(&mut record(&lab, &["-o", "out", "--", "sleep", "1"]));
     assert_eq!(code, Some(0), "{err}");
     let next = err.lines().find(|line| line.starts_with("next: "));
     let next = next.expect("something to type");
-    let wanted = "pjit record --offcpu -- sleep 0.5   # says where it waits";
+    let wanted = "pjit record --offcpu -- sleep 1   # says where it waits";
     assert!(next.ends_with(wanted), "{err}");
 }
 

@@ -385,8 +385,10 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         notes: &notes,
         moved: &gathered.moved,
     };
+    /// Shorter than this a command waited for nothing but its turn.
+    const LEAST_WAIT: Duration = Duration::from_millis(500);
     let has_waited = match (story.ran, story.used) {
-        (Some(ran), Some(used)) => (used.user + used.system) * 10 < ran,
+        (Some(ran), Some(used)) => ran >= LEAST_WAIT && (used.user + used.system) * 10 < ran,
         _ => false,
     };
     let told = folder.tell(&story);
