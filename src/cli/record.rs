@@ -589,10 +589,17 @@ mod recording {
             say(&format!("note: recording{until}\n"));
         }
         let asked = prepared.request.asked.clone();
+        let who = if prepared.is_root() { "" } else { "sudo " };
+        let waits = match &prepared.request.target {
+            Target::Command(words) => {
+                format!("{who}pjit record --offcpu -- {}", typed::line(words))
+            }
+            _ => String::new(),
+        };
         let recorded = run::record(prepared)?;
         let mut counted = None;
         if !args.quiet && !recorded.is_alone {
-            let (text, numbers) = ending(&recorded, &asked, args.verbose, environment);
+            let (text, numbers) = ending(&recorded, &asked, &waits, args.verbose, environment);
             say(&text);
             counted = numbers;
         }
@@ -618,16 +625,19 @@ mod recording {
         text
     }
 
-    /// What was recorded, on a page.
+    /// What was recorded, on a page. `waits` is how a command's waits are recorded.
     fn ending(
         recorded: &Recorded,
         asked: &Asked,
+        waits: &str,
         is_verbose: bool,
         environment: &Environment,
     ) -> (String, Option<Numbers>) {
         let paged = page(&recorded.folder, environment);
         // What might have made samples get lost is of no interest where none were.
-        let is_whole = paged.as_ref().is_ok_and(|(_, numbers)| numbers.lost == 0);
+        let is_whole = paged
+            .as_ref()
+            .map_or(true, |(_, numbers)| numbers.lost == 0);
         let notes = recorded.notes.iter();
         let mut text = noted(notes.filter(|note| !(note.is_of_loss && is_whole)));
         if is_verbose {
@@ -668,6 +678,7 @@ mod recording {
         });
         let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
         let restart = restarts.find_map(|note| note.remedy.as_deref());
+        let is_idle = recorded.has_waited && counted.is_none_or(|numbers| numbers.samples <= 30);
         let next = match again {
             _ if lacks_end => format!("pjit record --again {folder}   # without -z"),
             _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
@@ -679,6 +690,7 @@ mod recording {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
             Some(how) => format!("pjit record --again {folder}   # {how}"),
+            None if is_idle => format!("{}   # says where it waits", harmless(waits)),
             None if is_nameless => restart.map_or_else(
                 || format!("pjit check {folder}   # says where names are"),
                 |command| harmless(command).into_owned(),

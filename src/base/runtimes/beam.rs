@@ -1,6 +1,8 @@
 //! Erlang's BEAM, of releases 25 to 28.
 
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, recipe, switch,
+};
 
 pub(super) const BEAM: Runtime = Runtime {
     producer: Producer::Beam,
@@ -17,7 +19,7 @@ pub(super) const BEAM: Runtime = Runtime {
     clean: |name| CleanName::plain(clean(name)),
     kind,
     own: Some("modules that are not OTP's"),
-    record: Some("erl +JPperf true"),
+    recipes: recipe::BEAM,
     switches: switch::BEAM,
     activities: ACTIVITIES,
     programs: &["beam.smp", "erl"],

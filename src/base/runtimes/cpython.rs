@@ -2,7 +2,9 @@
 
 use super::kind::is_package;
 use super::package::pypi;
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, recipe, switch,
+};
 
 pub(super) const CPYTHON: Runtime = Runtime {
     producer: Producer::CPython,
@@ -23,7 +25,7 @@ pub(super) const CPYTHON: Runtime = Runtime {
     clean,
     kind,
     own: Some("Python outside its library and site-packages"),
-    record: Some("python3 -X perf_jit"),
+    recipes: recipe::CPYTHON,
     switches: switch::CPYTHON,
     tells_since: Some(("python", (3, 12))),
     loses_dumps: Some(

@@ -1,6 +1,8 @@
 //! .NET and Mono, which run the same programs.
 
-use super::{Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe, switch,
+};
 
 const OWN: &str = "classes outside System., Mono., Microsoft.";
 
@@ -15,7 +17,7 @@ pub(super) const DOTNET: Runtime = Runtime {
     kind,
     tier,
     own: Some(OWN),
-    record: Some("DOTNET_PerfMapEnabled=3 dotnet"),
+    recipes: recipe::DOTNET,
     switches: switch::DOTNET,
     gaps_in_map: Some(
         "short pieces of code between functions, which .NET's map leaves out; there is nothing to record for them",
@@ -80,6 +82,7 @@ pub(super) const MONO: Runtime = Runtime {
     programs: &["mono", "mono-sgen"],
     libraries: &["libmono", "libmonosgen"],
     package,
+    recipes: recipe::MONO,
     switches: switch::MONO,
     ..Runtime::UNKNOWN
 };

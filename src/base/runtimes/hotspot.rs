@@ -1,7 +1,8 @@
 //! HotSpot with its JVMTI agent, or perf maps of its. Facts of OpenJDK 17 and 25.
 
 use super::{
-    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch,
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe,
+    switch,
 };
 
 pub(super) const HOTSPOT: Runtime = Runtime {
@@ -23,12 +24,9 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     clean: |name| CleanName::plain(clean(name)),
     kind,
     own: Some("classes outside java., javax., jdk., sun."),
-    record: Some("java -agentpath:libperf-jvmti.so"),
+    recipes: recipe::HOTSPOT,
     switches: switch::HOTSPOT,
-    stays_silent: Some((
-        "releases before 17 cannot write one, and a process that is killed does not",
-        "--java-agent libperf-jvmti.so",
-    )),
+    stays_silent: Some(recipe::HOTSPOT_IS_SILENT),
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),

@@ -26,6 +26,7 @@ pub mod package;
 mod php;
 pub mod programs;
 pub mod query;
+mod recipe;
 mod switch;
 pub mod tails;
 mod v8;
@@ -40,6 +41,7 @@ pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
+pub use recipe::{Recipe, Silence};
 pub use switch::{Adds, KEEPS_FRAMES, LAST_OF_HOTSPOT, Lands, Switch};
 pub(crate) use votes::{Guests, Votes};
 
@@ -250,8 +252,8 @@ pub struct Runtime {
     /// What its code does of which no row tells.
     pub made: &'static str,
 
-    /// How it is made to tell of its code.
-    pub record: Option<&'static str>,
+    /// How it is made to tell of its code by hand; of several, each for programs of its own.
+    pub recipes: &'static [Recipe],
     /// The same without touching the command; of several, each for programs of its own.
     pub switches: &'static [Switch],
     /// How its code gets frames that can be followed, if not as everybody's.
@@ -264,8 +266,8 @@ pub struct Runtime {
     pub gives_up_at_stubs: Option<&'static str>,
     /// Its program and the release from which on it tells of its code, where older ones run without a word.
     pub tells_since: Option<(&'static str, (u32, u32))>,
-    /// Why its switches may have led to nothing, and the option of `pjit record` that leads to names all the same.
-    pub stays_silent: Option<(&'static str, &'static str)>,
+    /// Why its switches may have led to nothing, and how it is recorded that names come all the same.
+    pub stays_silent: Option<Silence>,
     /// What to do about programs whose children end before their dumps are written.
     pub loses_dumps: Option<&'static str>,
 }
@@ -316,7 +318,7 @@ impl Runtime {
         libraries: &[],
         activities: &[],
         made: "compiled code",
-        record: None,
+        recipes: &[],
         switches: &[],
         frames: None,
         gaps_in_dump: None,

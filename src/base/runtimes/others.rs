@@ -1,7 +1,8 @@
 //! Runtimes of which little is known but their names.
 
 use super::{
-    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch,
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe,
+    switch,
 };
 
 /// JavaScriptCore: Bun, WebKit.
@@ -13,7 +14,7 @@ pub(super) const JSC: Runtime = Runtime {
     prefixes: &[b"JSC-"],
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
-    record: Some("BUN_JSC_useJITDump=1 bun"),
+    recipes: recipe::JSC,
     switches: switch::JSC,
     clean: |name| CleanName::plain(compiled(name).map_or(name, |(_, name)| name).trim_end()),
     tier: |name| compiled(name).map_or(Tier::Unknown, |(tier, _)| tier),
@@ -105,6 +106,7 @@ pub(super) const QEMU: Runtime = Runtime {
     tells_part_of_sizes: true,
     lapses: &[Lapse::NoClose],
     habit: |_| Habit::Translated,
+    recipes: recipe::QEMU,
     switches: switch::QEMU,
     ..Runtime::UNKNOWN
 };
@@ -140,7 +142,7 @@ pub(super) const YJIT: Runtime = Runtime {
         }
     },
     own: Some("Ruby methods"),
-    record: Some("ruby --yjit --yjit-perf"),
+    recipes: recipe::YJIT,
     frames: Some("ruby --yjit --yjit-perf (=map alone leaves frame pointers out)"),
     activities: RUBY_ACTIVITIES,
     programs: &["ruby"],

@@ -2,7 +2,9 @@
 
 use super::name_place::{NamePlace, number};
 use super::names::{is_number, trailing_number};
-use super::{Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose, switch};
+use super::{
+    Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose, recipe, switch,
+};
 
 pub(super) const PHP: Runtime = Runtime {
     producer: Producer::Php,
@@ -26,7 +28,9 @@ pub(super) const PHP: Runtime = Runtime {
         }
     },
     own: Some("PHP functions"),
+    recipes: recipe::PHP,
     switches: switch::PHP,
+    stays_silent: Some(recipe::PHP_IS_SILENT),
     activities: ACTIVITIES,
     programs: &["php", "php-fpm", "php-cgi"],
     // Up to 8.4 what its compiled code calls is in a file of its own.

@@ -2,11 +2,13 @@
 //!
 //! Where there is no dump and no map, there are no names of code to know a runtime by.
 
+use super::{Producer, Recipe, Runtime};
+
 /// How a program is made to tell of the code that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Told {
     /// By a switch: how to begin the command.
-    By(&'static str),
+    By(&'static Recipe),
     /// It has none; what people call it.
     Never(&'static str),
     /// Nobody here knows the program.
@@ -14,52 +16,41 @@ pub enum Told {
     Unknown,
 }
 
-/// Front of the file's name, and what is to be done.
-const PROGRAMS: [(&str, Told); 20] = [
-    (
-        "node",
-        Told::By("node --perf-prof --interpreted-frames-native-stack"),
-    ),
-    (
-        "deno",
-        Told::By("DENO_V8_FLAGS=--perf-prof,--interpreted-frames-native-stack deno"),
-    ),
-    ("bun", Told::By("BUN_JSC_useJITDump=1 bun")),
-    (
-        "java",
-        Told::By(
-            "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (17 or newer), or -agentpath:libperf-jvmti.so",
-        ),
-    ),
-    ("mono", Told::By("mono --jitmap")),
-    ("dotnet", Told::By("DOTNET_PerfMapEnabled=3 dotnet")),
-    ("php", Told::By("php -d opcache.jit_debug=0x20")),
-    ("beam", Told::By("erl +JPperf true")),
-    ("erl", Told::By("erl +JPperf true")),
-    (
-        "ruby",
-        Told::By("ruby --yjit --yjit-perf (Ruby 3.3 or newer; older ones cannot)"),
-    ),
-    (
-        "qemu-system",
-        Told::By("qemu-system-… -jitdump (8 or newer)"),
-    ),
-    ("qemu-", Told::By("qemu-… -jitdump (8 or newer)")),
-    ("wasmtime", Told::By("wasmtime run --profile=jitdump")),
-    ("luajit", Told::Never("LuaJIT")),
-    ("pypy", Told::Never("PyPy")),
-    ("guile", Told::Never("Guile")),
-    ("sbcl", Told::Never("SBCL")),
-    ("memcheck-", Told::Never("Valgrind")),
-    ("callgrind-", Told::Never("Valgrind")),
-    ("cachegrind-", Told::Never("Valgrind")),
+/// Programs without a switch: front of the file's name, and what people call them.
+const SILENT: [(&str, &str); 7] = [
+    ("luajit", "LuaJIT"),
+    ("pypy", "PyPy"),
+    ("guile", "Guile"),
+    ("sbcl", "SBCL"),
+    ("memcheck-", "Valgrind"),
+    ("callgrind-", "Valgrind"),
+    ("cachegrind-", "Valgrind"),
 ];
 
 /// How the program with this file name is made to tell.
 #[must_use]
 pub fn told_by(name: &str) -> Told {
-    let found = PROGRAMS.iter().find(|(front, _)| is_of(name, front));
-    found.map_or(Told::Unknown, |(_, told)| *told)
+    let mut recipes = Producer::all().flat_map(|runtime| runtime.recipes);
+    if let Some(recipe) = recipes.find(|recipe| recipe.is_for(name)) {
+        return Told::By(recipe);
+    }
+    let silent = SILENT.iter().find(|(front, _)| is_of(name, front));
+    silent.map_or(Told::Unknown, |(_, name)| Told::Never(name))
+}
+
+impl Recipe {
+    /// Whether it is for the program with this file name.
+    fn is_for(&self, name: &str) -> bool {
+        self.programs.iter().any(|front| is_of(name, front))
+    }
+}
+
+impl Runtime {
+    /// Whether the program with this file name is one of its.
+    #[must_use]
+    pub fn runs(&self, name: &str) -> bool {
+        self.recipes.iter().any(|recipe| recipe.is_for(name))
+    }
 }
 
 /// Whether a file is a runtime's program.

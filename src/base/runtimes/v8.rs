@@ -7,7 +7,9 @@ use super::kind::is_package;
 use super::name_place::{NamePlace, number};
 use super::names::{self, ANONYMOUS, is_number, trailing_number};
 use super::package::of_script;
-use super::{Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch};
+use super::{
+    Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe, switch,
+};
 
 /// What the names of functions that came out of scripts begin with, today and up to Node 16; the function's place is behind.
 const SCRIPTS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Function:"];
@@ -48,7 +50,7 @@ pub(super) const V8: Runtime = Runtime {
     tier,
     is_script: |name| is_script(name.as_bytes()),
     own: Some("JS outside node: and node_modules"),
-    record: Some("node --perf-prof"),
+    recipes: recipe::V8,
     switches: switch::V8,
     gaps_in_dump: Some(
         "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \

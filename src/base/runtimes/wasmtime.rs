@@ -6,6 +6,7 @@ use super::library::is_standard;
 use super::package::crate_of;
 use super::{
     Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, names,
+    recipe,
 };
 
 pub(super) const WASMTIME: Runtime = Runtime {
@@ -31,7 +32,7 @@ pub(super) const WASMTIME: Runtime = Runtime {
     kind,
     tier,
     own: Some("WebAssembly without its C and Rust library"),
-    record: Some("wasmtime --profile=jitdump"),
+    recipes: recipe::WASMTIME,
     activities: ACTIVITIES,
     made: "guest code",
     programs: &["wasmtime", "wasmer", "iwasm", "wasmedge"],

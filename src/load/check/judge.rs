@@ -5,7 +5,6 @@ use crate::dso::KernelState;
 use crate::jit::{Absence, ClockFit};
 use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
-use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
 
 use crate::unit::Unit;
@@ -985,8 +984,15 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
     }
     let told = evidence.untold.first().map(|name| programs::told_by(name));
     match told.unwrap_or_default() {
-        Told::By(switch) => {
-            return vec![format!("have the runtime tell: pjit record, or {switch}")];
+        Told::By(recipe) => {
+            let besides = match recipe.besides {
+                "" => String::new(),
+                besides => format!(" ({besides})"),
+            };
+            return vec![format!(
+                "have the runtime tell: pjit record, or {}{besides}",
+                recipe.begins
+            )];
         }
         Told::Never(name) => {
             return vec![format!(
@@ -995,11 +1001,8 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
         }
         Told::Unknown => {}
     }
-    let ways: Vec<&str> = Producer::all()
-        .filter_map(|runtime| runtime.record)
-        .collect();
     vec![
-        format!("have the runtime tell: pjit record, or {}", ways.join(", ")),
+        "have the runtime tell: pjit record, or by hand as pjit guide record says".to_owned(),
         "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved"
             .to_owned(),
     ]

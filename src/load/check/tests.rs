@@ -292,7 +292,7 @@ fn advice_on_unnamed_code_is_for_the_program_that_made_it() {
     };
     assert!(fix("bun").contains("BUN_JSC_useJITDump=1") && !fix("bun").contains("perf-prof"));
     assert!(fix("luajit").contains("LuaJIT has no switch"));
-    assert!(fix("server").contains("node --perf-prof"));
+    assert!(fix("server").contains("pjit guide record"));
 }
 
 #[test]

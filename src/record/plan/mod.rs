@@ -53,8 +53,12 @@ pub struct Facts {
     pub hides_kernel: bool,
     /// `kptr_restrict`.
     pub kptr_restrict: Option<i64>,
-    /// Whether this is root.
+    /// Whether this is root, be it of a container alone.
     pub is_root: bool,
+    /// Whether the size of rings is not limited: `CAP_IPC_LOCK`, of the machine and not of a namespace.
+    pub locks_freely: bool,
+    /// Whether the kernel may be recorded whatever the settings say: `CAP_PERFMON` or `CAP_SYS_ADMIN` of the machine.
+    pub sees_kernel: bool,
     /// Whether the folder in which the command stands can be written.
     pub here_is_writable: bool,
     /// The same of `/tmp`.

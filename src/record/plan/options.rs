@@ -306,7 +306,7 @@ fn stack_for(wanted: u32, ring: u64) -> u32 {
 fn largest_ring(wanted: u64, facts: &Facts) -> u64 {
     /// The kernel counts the page in front of the ring, too.
     const FRONT: u64 = 4096;
-    let is_free = facts.is_root || facts.paranoid.is_some_and(|paranoid| paranoid < 0);
+    let is_free = facts.locks_freely || facts.paranoid.is_some_and(|paranoid| paranoid < 0);
     let (Some(kilobytes), Some(memlock), false) = (facts.mlock_kb, facts.memlock, is_free) else {
         return wanted;
     };
@@ -340,6 +340,7 @@ mod tests {
     fn root() -> Facts {
         Facts {
             is_root: true,
+            locks_freely: true,
             cpus: 2,
             ..Facts::default()
         }
@@ -393,6 +394,12 @@ mod tests {
             ..user(0, 2)
         };
         assert_eq!(made(&none), (16 << 20, dwarf(65_528)));
+        // Root of a container has what users have.
+        let inside = Facts {
+            is_root: true,
+            ..user(8 << 20, 2)
+        };
+        assert_eq!(made(&inside), (4 << 20, dwarf(65_528)));
         let less = Options::of(&Asked::default(), &command(), &user(0, 2)).with_less_ring();
         let less = less.expect("there is a smaller one");
         assert_eq!(

@@ -257,7 +257,7 @@ pub fn no_perf(os_release: &str) -> Trouble {
 #[must_use]
 pub fn of_settings(options: &Options, facts: &Facts) -> Vec<Note> {
     let mut notes = Vec::new();
-    let in_kernel = facts.is_root || facts.paranoid.is_none_or(|paranoid| paranoid < 2);
+    let in_kernel = facts.sees_kernel || facts.paranoid.is_none_or(|paranoid| paranoid < 2);
     if options.user_only || !in_kernel {
         let note = Note::new("time in the kernel is left out");
         notes.push(note.mended_by("sudo sysctl kernel.perf_event_paranoid=1"));
@@ -303,6 +303,7 @@ mod tests {
     fn root() -> Facts {
         Facts {
             is_root: true,
+            sees_kernel: true,
             ..user()
         }
     }

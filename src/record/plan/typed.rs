@@ -96,6 +96,8 @@ mod tests {
     fn a_plan_can_be_typed() {
         let facts = Facts {
             is_root: true,
+            locks_freely: true,
+            sees_kernel: true,
             cpus: 2,
             here_is_writable: true,
             temporary_is_writable: true,

@@ -137,8 +137,14 @@ pub(super) fn silent(gathered: &Gathered, environment: &Environment) -> Vec<Note
         moved.any(|moved| names.contains(&moved.name))
     };
     let notes = Producer::all().filter_map(|runtime| {
-        let (why, option) = runtime.stays_silent?;
-        let library = runtime.library?.as_bytes();
+        let silence = runtime.stays_silent?;
+        let is_its = |path: &[u8]| {
+            let name = file_name(path);
+            match runtime.library {
+                Some(library) => name == library.as_bytes(),
+                None => runtime.runs(&String::from_utf8_lossy(name)),
+            }
+        };
         if !runtime
             .switches
             .iter()
@@ -147,10 +153,10 @@ pub(super) fn silent(gathered: &Gathered, environment: &Environment) -> Vec<Note
             return None;
         }
         let mut programs = found.programs.iter();
-        let (_, mapped) = programs.find(|(path, _)| file_name(path) == library)?;
+        let (_, mapped) = programs.find(|(path, _)| is_its(path))?;
         let pids: BTreeSet<u32> = mapped.by.iter().filter(|pid| !told(pid)).copied().collect();
-        let note = Note::new(format!("{} wrote no perf map: {why}", runtime.short_name));
-        let note = note.mended_by(format!("pjit record {option} -- …"));
+        let note = Note::new(format!("{} {}", runtime.short_name, silence.why));
+        let note = note.mended_by(silence.record);
         took_time(found, &pids).then_some(note)
     });
     notes.collect()

@@ -21,6 +21,8 @@ pub(super) fn facts() -> Facts {
     };
     let positive = |name: &str| number(name).and_then(|number| u64::try_from(number).ok());
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let text = |name: &str| fs::read_to_string(name).unwrap_or_default();
+    let has = powers(&text("/proc/self/uid_map"), &text("/proc/self/status"));
     Facts {
         paranoid: number("perf_event_paranoid"),
         mlock_kb: positive("perf_event_mlock_kb"),
@@ -31,11 +33,33 @@ pub(super) fn facts() -> Facts {
         hides_kernel: hides_kernel(),
         kptr_restrict: number("kptr_restrict"),
         is_root: geteuid().is_root(),
+        locks_freely: has(LOCKS),
+        sees_kernel: has(PERFMON) || has(ADMINISTERS),
         here_is_writable: access(&here, Access::WRITE_OK).is_ok(),
         temporary_is_writable: access(temporary_folder(), Access::WRITE_OK).is_ok(),
         erlang_tells: erlang_tells(),
         here,
     }
+}
+
+/// Numbers of capabilities: `CAP_IPC_LOCK`, `CAP_SYS_ADMIN`, `CAP_PERFMON`.
+const LOCKS: u32 = 14;
+const ADMINISTERS: u32 = 21;
+const PERFMON: u32 = 38;
+
+/// Which capabilities count, by the map of users and the status of this process: the kernel asks for those of the machine, and root
+/// of a namespace of users has all of them there alone.
+fn powers(uid_map: &str, status: &str) -> impl Fn(u32) -> bool + use<> {
+    let map: Vec<&str> = uid_map.split_whitespace().collect();
+    // Empty where the kernel has no such namespaces.
+    let is_of_machine = map.is_empty() || map == ["0", "0", "4294967295"];
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .filter(|_| is_of_machine);
+    let held = line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok());
+    let held = held.unwrap_or_default();
+    move |number| held >> number & 1 == 1
 }
 
 /// Processors that are switched on: `0-3,6`.
@@ -106,4 +130,29 @@ fn erlang_tells() -> Option<bool> {
 /// What the system calls itself.
 pub(super) fn os_release() -> String {
     fs::read_to_string("/etc/os-release").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Maps and masks of root here, below `unshare -Ur`, in a container as Docker makes it, and of an ordinary user.
+    #[test]
+    fn powers_are_those_over_the_machine() {
+        let (machine, own) = ("         0          0 4294967295\n", "0 0 1\n");
+        let status = |mask: &str| format!("Name:\tpjit\nCapInh:\t0\nCapEff:\t{mask}\n");
+        for (map, mask, wanted) in [
+            (machine, "000001fffeffffff", [true; 3]),
+            ("", "000001ffffffffff", [true; 3]),
+            (own, "000001ffffffffff", [false; 3]),
+            (machine, "00000000a80425fb", [false; 3]),
+            (machine, "0000004000000000", [false, false, true]),
+            (machine, "0000000000000000", [false; 3]),
+        ] {
+            let has = powers(map, &status(mask));
+            let found = [LOCKS, ADMINISTERS, PERFMON].map(has);
+            assert_eq!(found, wanted, "{map} {mask}");
+        }
+        assert!(!powers(machine, "")(LOCKS));
+    }
 }

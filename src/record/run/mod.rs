@@ -140,6 +140,8 @@ pub struct Recorded {
     pub is_alone: bool,
     /// What the recording says of processes.
     pub whereabouts: Whereabouts,
+    /// Whether the command waited for most of its time.
+    pub has_waited: bool,
 }
 
 impl Recorded {
@@ -383,6 +385,12 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         notes: &notes,
         moved: &gathered.moved,
     };
+    /// Shorter than this a command waited for nothing but its turn.
+    const LEAST_WAIT: Duration = Duration::from_millis(500);
+    let has_waited = match (story.ran, story.used) {
+        (Some(ran), Some(used)) => ran >= LEAST_WAIT && (used.user + used.system) * 10 < ran,
+        _ => false,
+    };
     let told = folder.tell(&story);
     folder.forget_places();
     folder.finish(perf_ended.is_some());
@@ -396,6 +404,7 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         moved: gathered.moved,
         is_alone: ended.is_alone,
         whereabouts: gathered.whereabouts,
+        has_waited,
     })
 }
 
