@@ -43,7 +43,7 @@ pub(super) const PAGE: Page = Page {
         "strict",
         "format",
     ],
-    notes: "Growth fails if it is significant and beyond the limit, after the common factor or in plain seconds. A large new function fails too. Growth is undecided with fewer than three runs of each, or if less than a tenth of a side is in functions of both.\n\nA budget fails if the mean share of the new runs, less its uncertainty, is above it. Every recording has to pass pjit check first.\n\nExit status: 0 all rules kept, 3 one broken or a recording not fit, 4 undecided, 1 error, 2 wrong arguments.",
+    notes: "Growth fails if it is significant and beyond the limit, after the common factor or in plain seconds. A large new function fails too. Growth is undecided with fewer than three runs of each, or if less than a tenth of a side is in functions of both.\n\nA budget fails if the mean share of the new runs, less its uncertainty, is above it. If that may be chance, it is undecided. Every recording has to pass pjit check first.\n\nExit status: 0 all rules kept, 3 one broken or a recording not fit, 4 undecided, 1 error, 2 wrong arguments.",
 };
 
 /// Arguments of `pjit gate`.

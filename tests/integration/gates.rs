@@ -241,7 +241,9 @@ fn budgets_of_kinds_without_samples_are_kept() {
     let (status, text) = alone("kind:runtime=5%");
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("ok    max-share kind:runtime"), "{text}");
-    assert!(text.contains(" 0.0% +-0.0, limit 5%"), "{text}");
+    // A sample more would be a share of its own.
+    let line = text.lines().find(|line| line.contains(" 0.0% +-0."));
+    assert!(line.is_some_and(|line| !line.contains("+-0.0,")), "{text}");
     assert_eq!(alone("kind:nothing=5%").0, Some(2));
     let (status, text) = gate(
         &[&all; 3],

@@ -99,8 +99,9 @@ pub(super) fn kind(profile: &Profile, frame: &Frame) -> Kind {
     }
 }
 
-/// Cuts an argument list: from the first `(` outside brackets that begins neither a Go receiver
-/// (`.(*T)`) nor `(anonymous namespace)` nor what D's templates are given (`!(…)`).
+/// Cuts the function's argument list: from the first `(` outside brackets that begins neither a Go receiver
+/// (`.(*T)`) nor `(anonymous namespace)` nor what D's templates are given (`!(…)`). What lies in another function keeps that
+/// one's list, as in `f(int)::{lambda()#1}::operator`: without the rest it would be `f`, which is somebody else.
 #[must_use]
 pub fn without_arguments(name: &str) -> &str {
     if memchr::memchr(b'(', name.as_bytes()).is_none() {
@@ -116,7 +117,8 @@ pub fn without_arguments(name: &str) -> &str {
                 let rest = &name[at..];
                 let kept = previous == Some('.')
                     || rest.starts_with("(anonymous namespace)")
-                    || previous == Some('!') && rest.starts_with("(…)");
+                    || previous == Some('!') && rest.starts_with("(…)")
+                    || depth == 0 && is_around_another(rest);
                 if depth == 0 && !kept && at > 0 {
                     return &name[..at];
                 }
@@ -127,6 +129,21 @@ pub fn without_arguments(name: &str) -> &str {
         previous = Some(c);
     }
     name
+}
+
+/// Whether behind an argument list comes what is declared in the function: `(int) const::{lambda()#1}`.
+fn is_around_another(list: &str) -> bool {
+    let mut depth = 0_i32;
+    let end = list.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    });
+    let behind = end.map_or("", |end| &list[end + 1..]);
+    let words = [" const", " volatile", " &&", " &"];
+    let behind = words
+        .iter()
+        .fold(behind, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+    behind.starts_with("::")
 }
 
 /// Cuts argument lists as folded stacks have them, but where these tell functions apart.
@@ -171,6 +188,16 @@ mod tests {
                 "{lambda(auto:1&)#1}::operator()",
                 "{lambda(auto:1&)#1}::operator",
             ),
+            (
+                "f(int)::{lambda(unsigned long)#2}::operator()(unsigned long) const",
+                "f(int)::{lambda(unsigned long)#2}::operator",
+            ),
+            (
+                "a::g(int (*)(int)) const::T::run(int)",
+                "a::g(int (*)(int)) const::T::run",
+            ),
+            ("f(((", "f"),
+            ("f(int) [clone .cold]", "f"),
             ("Hot.fib(int)", "Hot.fib"),
             ("d.Vec!(…).sum", "d.Vec!(…).sum"),
         ] {
