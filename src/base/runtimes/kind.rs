@@ -1,5 +1,7 @@
 //! What kind of code a function is.
 
+use super::package;
+
 /// What kind of code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -63,5 +65,5 @@ pub fn is_package(path: &str) -> bool {
     let mut folders = NPM_FOLDERS
         .iter()
         .chain(&["/site-packages/", "/dist-packages/"]);
-    folders.any(|folder| path.contains(folder))
+    folders.any(|folder| path.contains(folder)) || package::is_of_npm(path)
 }

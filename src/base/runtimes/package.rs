@@ -86,17 +86,39 @@ impl Whose {
     }
 }
 
+/// What is behind the registry in a path of Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/FILE`.
+fn in_denos_cache(path: &str) -> Option<&str> {
+    let (_, below) = path.split_once("/npm/")?.1.split_once('/')?;
+    let mut parts = below.split('/');
+    let scope = parts.next()?.starts_with('@');
+    let version = parts.nth(usize::from(scope))?;
+    // Other folders are called npm, too.
+    version
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(below)
+}
+
+/// What Yarn writes beside `package.json` in place of `node_modules`: its loader, with a list of packages.
+const PNP: [&str; 2] = ["/.pnp.cjs", "/.pnp.loader.mjs"];
+
+/// Whether it is a script that package managers wrote, or lies in a cache of theirs.
+pub(super) fn is_of_npm(path: &str) -> bool {
+    PNP.iter().any(|name| path.ends_with(name)) || in_denos_cache(path).is_some()
+}
+
 /// The package of a file below `node_modules`, the innermost one; two parts if the first begins with `@`.
 #[must_use]
 pub fn npm(path: &str) -> Option<String> {
+    if PNP.iter().any(|name| path.ends_with(name)) {
+        return Some("@yarnpkg/pnp".to_owned());
+    }
     let folders = NPM_FOLDERS.iter();
     let below = folders.filter_map(|folder| Some(path.rfind(folder)? + folder.len()));
     let below = match below.max() {
         Some(at) => &path[at..],
         None => match path.strip_prefix("node_modules/") {
             Some(below) => below,
-            // Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/`.
-            None => path.split_once("/npm/")?.1.split_once('/')?.1,
+            None => in_denos_cache(path)?,
         },
     };
     let mut parts = below.split('/');
@@ -281,6 +303,16 @@ mod tests {
             ("/c/x-npm-1.zip/node_modules/x/i.js", Some("x")),
             ("webpack://app/./node_modules/y/z.js", Some("y")),
             ("/c/deno/npm/registry.npmjs.org/q/1.0/i.js", Some("q")),
+            (
+                "/c/deno/npm/registry.npmjs.org/@s/q/1.0/lib/i.js",
+                Some("@s/q"),
+            ),
+            ("/home/npm/app/src/i.js", None),
+            ("/w/.pnp.cjs", Some("@yarnpkg/pnp")),
+            (
+                "/w/.yarn/cache/x-npm-1.zip/node_modules/x/.pnp.cjs/i.js",
+                Some("x"),
+            ),
             ("/w/src/index.js", None),
             ("/w/node_modules/x.js", None),
         ] {
