@@ -140,8 +140,10 @@ fn signature(name: &[u8]) -> Option<&[u8]> {
     (space > 0 && is_method && !is_native && name.ends_with(b")")).then(|| &name[space + 1..])
 }
 
-/// Without numbers and addresses of hidden classes.
+/// Without numbers and addresses of hidden classes, and without the result's type, which its agent does not write first either.
 fn clean(name: &str) -> &str {
+    let method = signature(name.as_bytes()).and_then(|method| std::str::from_utf8(method).ok());
+    let name = method.unwrap_or(name);
     // `…$$Lambda$18.0x00007f…::run`, `…$$Lambda/0x…`, `…$$Lambda.0x…`: the rest is different in each run.
     match name.find("$$Lambda") {
         Some(at) => &name[..at + "$$Lambda".len()],

@@ -343,6 +343,10 @@ mod tests {
             &[
                 ("Hot$$Lambda$18.0x000000080010a000.run()", "Hot$$Lambda"),
                 ("Hot.fib(int)", "Hot.fib(int)"),
+                (
+                    "int a.Hot.fib(int, java.lang.String)",
+                    "a.Hot.fib(int, java.lang.String)",
+                ),
             ],
         );
         check(

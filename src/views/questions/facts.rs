@@ -327,11 +327,39 @@ fn script(command: &str) -> Option<String> {
         return Some(last_part(tool).to_owned());
     }
     // The command stands behind the recorder's options, whose values are no programs.
-    words.find(|word| is_interpreter(last_part(word)))?;
+    let interpreter = words.find(|word| is_interpreter(last_part(word)))?;
+    if last_part(interpreter) == "java" {
+        return main_class(words);
+    }
     let is_script = |word: &&str| {
         !word.starts_with('-') && (ENDS.iter().any(|end| word.ends_with(end)) || is_tool(word))
     };
     words.find(is_script).map(|word| last_part(word).to_owned())
+}
+
+/// What Java runs: an archive, a source, or a class, without its package.
+fn main_class<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<String> {
+    const WITH_VALUE: [&str; 8] = [
+        "-cp",
+        "-classpath",
+        "--class-path",
+        "-p",
+        "--module-path",
+        "--add-modules",
+        "--add-opens",
+        "--add-exports",
+    ];
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word) {
+            words.next();
+        } else if !word.starts_with('-') {
+            let name = last_part(word);
+            let is_file = [".jar", ".java"].iter().any(|end| name.ends_with(end));
+            let class = name.rsplit('.').next().filter(|_| !is_file);
+            return Some(class.unwrap_or(name).to_owned());
+        }
+    }
+    None
 }
 
 /// The comm of the process' first thread, else of the first of its threads with samples.
@@ -380,6 +408,14 @@ mod tests {
             ("perf record -F 999 v/bin/python3.11 job.py", Some("job.py")),
             ("rg node_modules/.bin/tsc", None),
             ("sqlite3 :memory:", None),
+            (
+                "java -Xmx1g -cp a.jar:b.jar org.app.Main x.py",
+                Some("Main"),
+            ),
+            ("/usr/bin/java -jar lib/app.jar -cp b", Some("app.jar")),
+            ("java src/Hot.java", Some("Hot.java")),
+            ("java -m app/org.app.Main", Some("Main")),
+            ("java -version", None),
         ] {
             assert_eq!(script(command).as_deref(), name, "{command}");
         }
