@@ -323,7 +323,7 @@ mod tests {
             "f::g const 57%, h 3%"
         );
         assert_eq!(cut("f((((((((((((", 10), "f");
-        assert_eq!(cut("(anonymous) abcdefgh.js:1", 20), "(anonymou...gh.js:1");
+        assert_eq!(cut("(anonymous) abcdefgh.js:1", 20), "(anonymou...fgh.js:1");
         assert_eq!(
             cut("Abcdef::operator()(int, long)", 20),
             "Abcdef::operator()"
