@@ -656,7 +656,7 @@ fn runtime_code_without_a_dump_asks_for_one() {
     assert_eq!(table.level("symbols.jit"), Some("warn"), "{}", table.text);
     let fixes = table.fixes("symbols.jit").join(" ");
     assert!(
-        fixes.contains("--perf-prof") && fixes.contains("--jitdump"),
+        fixes.contains("pjit guide record") && fixes.contains("--jitdump"),
         "{fixes}"
     );
     assert_eq!(table.status, Some(3));

@@ -989,11 +989,22 @@ fn a_folder_with_its_files_tells_the_same_elsewhere() {
         return;
     };
     let words = ["-q", "--files", "-o", "out", "--", "./rounds", "300"];
+    // A second of its own, which is not that of the copy.
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(86_400);
+    let program = fs::File::options().append(true).open(lab.path("rounds"));
+    let touched = program.and_then(|program| program.set_modified(long_ago));
+    touched.expect("touched");
     let (code, _, err) = done(&mut record(&lab, &words));
     assert_eq!(code, Some(0), "{err}");
     let files = below_symfs(&lab.path("out"));
     let has = |name: &str| files.iter().any(|file| file.ends_with(name));
     assert!(has("/rounds") && has("/libc.so.6"), "{files:?}");
+    let copy = files.iter().find(|file| file.ends_with("/rounds"));
+    let copy = lab.path("out/symfs").join(copy.expect("copied"));
+    let times =
+        [copy, lab.path("rounds")].map(|file| fs::metadata(file).expect("there").modified());
+    let [copied, written] = times.map(|time| time.expect("a time"));
+    assert_eq!(copied, written);
     // Sources are the user's to give away.
     assert!(!has(".c"), "{files:?}");
     let show = |root: &[&str]| {

@@ -140,7 +140,8 @@ impl<'c> Copying<'c> {
     }
 
     fn copy(&mut self, place: &Path, from: &Path, file: &File) {
-        let len = file.metadata().map_or(0, |meta| meta.len());
+        let meta = file.metadata().ok();
+        let len = meta.as_ref().map_or(0, std::fs::Metadata::len);
         if self.is_full || free_space(self.folder).is_some_and(|free| free < len + LEAST_FREE) {
             self.is_full = true;
             return;
@@ -148,6 +149,10 @@ impl<'c> Copying<'c> {
         let copied = self.new_file(place).and_then(|to| {
             let Some(mut to) = to else { return Ok(false) };
             io::copy(&mut &*file, &mut to)?;
+            // Sources that are newer than their program are told by its time.
+            if let Some(written) = meta.and_then(|meta| meta.modified().ok()) {
+                to.set_modified(written)?;
+            }
             Ok(true)
         });
         match copied {

@@ -264,10 +264,15 @@ fn php_keeps_its_compiler_as_it_was() {
 
 /// A program that npm's package of it has, or the one on PATH.
 fn packaged(name: &str, package: &str) -> Option<PathBuf> {
-    let packaged = modules().join(package);
-    let packaged = packaged.is_file().then_some(packaged);
+    // Scripts of the package may have moved it.
+    let places = [modules().join(package), modules().join(".bin").join(name)];
+    let runs = |path: &PathBuf| {
+        let asked = Command::new(path).arg("--version").output();
+        asked.is_ok_and(|output| output.status.success())
+    };
+    let packaged = places.into_iter().find(runs);
     let found = packaged.or_else(|| program(name));
-    found.and_then(|path| path.canonicalize().ok())
+    found.and_then(|path| std::path::absolute(path).ok())
 }
 
 /// Each has its dump or map by its number, and the status is make's.
