@@ -48,7 +48,7 @@ impl Scripted {
     ///
     /// # Errors
     /// When `out` cannot be written.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<usize> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<script::Written> {
         script::write(&self.profile, &self.options, out)
     }
 }

@@ -15,7 +15,7 @@ use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored};
-use super::verb::{answered, leave, no_color, write_header, wrong_usage};
+use super::verb::{answered, leave, left_out, no_color, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::ask::{Report, Request};
@@ -474,9 +474,7 @@ impl Verb for ReportArgs {
             .filter(|_| self.chains.max_stack.is_none());
         if let Some((share, longest)) = shortened {
             let most = request.view.options.chains.max_stack;
-            diag.warn(format!(
-                "{share:.2}% of the samples have more than {most} frames, and their outer callers are left out: --max-stack {longest}"
-            ));
+            diag.warn(left_out(share, most, longest));
         }
         let is_empty = report.is_empty();
         leave(report);

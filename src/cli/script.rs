@@ -15,9 +15,12 @@ use super::input::{Environment, InputArgs};
 use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, write_header, wrong_usage};
+use super::verb::{answered, leave, left_out, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
+
+/// Frames that are printed of a chain if nobody says how many, as by perf.
+const MOST_FRAMES: usize = 127;
 
 pub(super) const PAGE: Page = Page {
     examples: &[
@@ -64,9 +67,9 @@ pub struct ScriptArgs {
     #[arg(short = 'G', long = "hide-call-graph")]
     hide_call_graph: bool,
 
-    /// Print at most N frames of a chain
-    #[arg(long = "max-stack", value_name = "N", default_value_t = 127)]
-    max_stack: usize,
+    /// Print at most N frames of a chain, without inlined ones [default: 127]
+    #[arg(long = "max-stack", value_name = "N")]
+    max_stack: Option<usize>,
 
     /// Write to FILE
     #[arg(short = 'o', long = "output", value_name = "FILE")]
@@ -114,10 +117,19 @@ impl Verb for ScriptArgs {
             return write_header(&request.load, out, context.diag);
         }
         let samples = answered(&request, context.diag)?;
-        let count = samples.write(&mut out)?;
+        let written = samples.write(&mut out)?;
+        if self.max_stack.is_none() && written.shortened > 0 {
+            let share = 100.0 * written.shortened as f64 / written.samples as f64;
+            context
+                .diag
+                .warn(left_out(share, MOST_FRAMES, written.longest));
+        }
         out.finish()?;
         leave(samples);
-        anyhow::ensure!(count > 0, "no sample is left: the filters drop all of them");
+        anyhow::ensure!(
+            written.samples > 0,
+            "no sample is left: the filters drop all of them"
+        );
         Ok(ExitCode::SUCCESS)
     }
 
@@ -151,7 +163,7 @@ impl ScriptArgs {
                 (false, false) => Clock::Recorded,
             },
             chains: !self.hide_call_graph,
-            max_stack: self.max_stack,
+            max_stack: self.max_stack.unwrap_or(MOST_FRAMES),
             full_source_path: self.full_source_path,
             header: self.header,
         };

@@ -173,3 +173,10 @@ pub(super) fn finish_unless_closed(written: io::Result<()>, out: Output) -> anyh
         _ => Ok(()),
     }
 }
+
+/// That `--max-stack` left out callers: of how many per cent of the samples, how many frames are shown, and how many the longest has.
+pub(super) fn left_out(share: f64, most: usize, longest: usize) -> String {
+    format!(
+        "{share:.2}% of the samples have more than {most} frames, and their outer callers are left out: --max-stack {longest}"
+    )
+}

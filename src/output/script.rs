@@ -204,11 +204,26 @@ impl ScriptOptions {
     }
 }
 
-/// Writes all samples in time order, and returns how many.
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Written {
+    /// Number of samples.
+    pub samples: usize,
+    /// Those of them whose chains have more frames than were asked for.
+    pub shortened: usize,
+    /// Frames of the longest of these, without inlined ones.
+    pub longest: usize,
+}
+
+/// Writes all samples in time order.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) -> io::Result<usize> {
+pub fn write(
+    profile: &Profile,
+    options: &ScriptOptions,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
     if options.header {
         for line in &profile.recording.header {
             writeln!(out, "{}", harmless(line))?;
@@ -228,7 +243,7 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
         bare_tracepoints: options.is_default
             && !(options.chains && profile.events.iter().any(has_chains)),
     };
-    let mut count = 0;
+    let mut written = Written::default();
     let mut from = None;
     for sample in &profile.samples {
         let time = sample.time.map(|time| {
@@ -242,10 +257,14 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
                 }
             }
         });
-        printer.sample(sample, time, out)?;
-        count += 1;
+        let frames = printer.sample(sample, time, out)?;
+        written.samples += 1;
+        if frames > options.max_stack {
+            written.shortened += 1;
+            written.longest = written.longest.max(frames);
+        }
     }
-    Ok(count)
+    Ok(written)
 }
 
 struct Printer<'p> {
@@ -262,8 +281,8 @@ impl Printer<'_> {
         self.options.fields.contains(&field)
     }
 
-    /// Prints a sample, at a time as it is to be shown.
-    fn sample(&self, sample: &Sample, time: Option<u64>, out: &mut dyn Write) -> io::Result<()> {
+    /// Prints a sample, at a time as it is to be shown. Returns how many frames its chain has without inlined ones, if it is shown.
+    fn sample(&self, sample: &Sample, time: Option<u64>, out: &mut dyn Write) -> io::Result<usize> {
         let event = &self.profile[sample.event];
         let with_ip = self.has(Field::Ip) && !(self.bare_tracepoints && event.is_tracepoint);
         let chains = self.options.chains && event.has_callchains && with_ip;
@@ -299,13 +318,15 @@ impl Printer<'_> {
         self.access(sample, out)?;
         if !with_ip {
             self.branches(sample, out)?;
-            return writeln!(out);
+            writeln!(out)?;
+            return Ok(0);
         }
         if !chains {
             write!(out, " ")?;
             self.frame(&self.profile[sample.leaf], out)?;
             self.branches(sample, out)?;
-            return writeln!(out);
+            writeln!(out)?;
+            return Ok(0);
         }
         writeln!(out)?;
         let frames = self.profile.stacks.get(sample.stack);
@@ -314,6 +335,9 @@ impl Printer<'_> {
         for id in frames {
             let frame = &self.profile[*id];
             if shown == self.options.max_stack {
+                // What is left out is counted.
+                let all = frames.iter().filter(|id| !inlined(&self.profile[**id]));
+                shown = all.count();
                 break;
             }
             shown += usize::from(!inlined(frame));
@@ -322,7 +346,8 @@ impl Printer<'_> {
             writeln!(out)?;
         }
         self.branches(sample, out)?;
-        writeln!(out)
+        writeln!(out)?;
+        Ok(shown)
     }
 
     /// What was read or written, and what that cost, as far as it was recorded.

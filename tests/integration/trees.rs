@@ -172,20 +172,20 @@ fn long_chains_are_cut_with_a_word() {
         });
     }
     fs::write(&data, recording.file()).expect("it can be written");
-    let said = |options: &[&str]| {
-        let output = pjit()
-            .arg("report")
-            .args(options)
-            .arg("-i")
-            .arg(&data)
-            .output();
+    let said = |verb: &str, options: &[&str]| {
+        let output = pjit().arg(verb).args(options).arg("-i").arg(&data).output();
         let output = output.expect("the binary can be run");
         assert!(output.status.success());
         String::from_utf8(output.stderr).expect("text")
     };
     let warning = "50.00% of the samples have more than 127 frames, and their outer callers are left out: --max-stack 200";
-    assert!(said(&[]).contains(warning), "{}", said(&[]));
-    assert!(!said(&["--max-stack", "127"]).contains("frames"));
-    assert!(!said(&["--max-stack", "200"]).contains("frames"));
-    assert!(!said(&["--no-children", "-g", "none"]).contains("frames"));
+    for verb in ["report", "script"] {
+        let told = said(verb, &[]);
+        assert!(told.contains(warning), "{verb}: {told}");
+        for most in ["127", "200"] {
+            assert!(!said(verb, &["--max-stack", most]).contains("frames"));
+        }
+    }
+    assert!(!said("report", &["--no-children", "-g", "none"]).contains("frames"));
+    assert!(!said("script", &["--hide-call-graph"]).contains("frames"));
 }
