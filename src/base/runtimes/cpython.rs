@@ -1,7 +1,6 @@
 //! CPython's perf trampolines. Facts of releases 3.12 to 3.14.
 
-use super::kind::is_package;
-use super::package::pypi;
+use super::package::{is_package, pypi};
 use super::{
     Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, recipe, switch,
 };

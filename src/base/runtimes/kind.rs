@@ -1,7 +1,5 @@
 //! What kind of code a function is.
 
-use super::package;
-
 /// What kind of code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -53,17 +51,4 @@ impl Kind {
             Self::Unknown => "unknown",
         }
     }
-}
-
-/// Folders of npm's packages, the last ones where Debian has its own.
-pub(super) const NPM_FOLDERS: [&str; 3] =
-    ["/node_modules/", "/usr/share/nodejs/", "-linux-gnu/nodejs/"];
-
-/// Whether a path leads into the packages of others.
-#[must_use]
-pub fn is_package(path: &str) -> bool {
-    let mut folders = NPM_FOLDERS
-        .iter()
-        .chain(&["/site-packages/", "/dist-packages/"]);
-    folders.any(|folder| path.contains(folder)) || package::is_of_npm(path)
 }

@@ -1,6 +1,6 @@
 //! Whose a function is: the package that pays for what it takes, or nobody, so that its caller does.
 
-use super::kind::{Kind, NPM_FOLDERS};
+use super::kind::Kind;
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +86,18 @@ impl Whose {
     }
 }
 
+/// Folders of npm's packages, the last ones where Debian has its own.
+const NPM_FOLDERS: [&str; 3] = ["/node_modules/", "/usr/share/nodejs/", "-linux-gnu/nodejs/"];
+
+/// Whether a path leads into the packages of others.
+#[must_use]
+pub fn is_package(path: &str) -> bool {
+    let mut folders = NPM_FOLDERS
+        .iter()
+        .chain(&["/site-packages/", "/dist-packages/"]);
+    folders.any(|folder| path.contains(folder)) || is_of_npm(path)
+}
+
 /// What is behind the registry in a path of Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/FILE`.
 fn in_denos_cache(path: &str) -> Option<&str> {
     let (_, below) = path.split_once("/npm/")?.1.split_once('/')?;
@@ -102,7 +114,7 @@ fn in_denos_cache(path: &str) -> Option<&str> {
 const PNP: [&str; 2] = ["/.pnp.cjs", "/.pnp.loader.mjs"];
 
 /// Whether it is a script that package managers wrote, or lies in a cache of theirs.
-pub(super) fn is_of_npm(path: &str) -> bool {
+fn is_of_npm(path: &str) -> bool {
     PNP.iter().any(|name| path.ends_with(name)) || in_denos_cache(path).is_some()
 }
 

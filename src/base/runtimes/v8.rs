@@ -3,10 +3,9 @@
 //! Its names say what compiled a function and where in the sources it is. Functions share frames: bytecode handlers and many
 //! builtins jump from piece to piece inside the interpreter's frame.
 
-use super::kind::is_package;
 use super::name_place::{NamePlace, number};
 use super::names::{self, ANONYMOUS, is_number, trailing_number};
-use super::package::of_script;
+use super::package::{is_package, of_script};
 use super::{
     Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe, switch,
 };

@@ -3,6 +3,7 @@
 //! In: bytes. Out: symbols of the kernel and of its modules, sorted, and the addresses of a few that tell where a kernel lies.
 
 use std::io::Read;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -20,6 +21,39 @@ pub(super) struct Kallsyms<'a> {
     /// By name in brackets: `[ext4]`.
     pub(super) modules: FxHashMap<&'a [u8], Vec<SymbolEntry>>,
     pub(super) references: Vec<(&'static [u8], u64)>,
+}
+
+/// What a kallsyms says, or why it cannot be used.
+type Said<'a> = Result<Arc<Kallsyms<'a>>, String>;
+
+/// The same, once somebody has asked for it.
+type SaidCell<'a> = Arc<OnceLock<Said<'a>>>;
+
+/// Texts of kernels by their bytes, packed or not, and what they say.
+#[derive(Default)]
+pub(super) struct Texts<'a>(Mutex<Vec<(&'a [u8], SaidCell<'a>)>>);
+
+impl<'a> Texts<'a> {
+    /// What a kallsyms says; `read` reads it if nobody has read one of the same bytes. Each recording may have a copy of its
+    /// machine's, and unpacking that takes longer than the rest of a small recording.
+    pub(super) fn said(
+        &self,
+        bytes: &'a [u8],
+        read: impl FnOnce() -> Result<Kallsyms<'a>, String>,
+    ) -> Said<'a> {
+        let cell = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.iter().find(|(other, _)| *other == bytes) {
+                Some((_, cell)) => Arc::clone(cell),
+                None => {
+                    let cell = SaidCell::default();
+                    known.push((bytes, Arc::clone(&cell)));
+                    cell
+                }
+            }
+        };
+        cell.get_or_init(|| read().map(Arc::new)).clone()
+    }
 }
 
 pub(super) const NO_LINES: &str = "holds no kallsyms lines (`ffffffff81000000 T _text`)";

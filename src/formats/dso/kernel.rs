@@ -14,8 +14,7 @@ use object::elf::SHT_SYMTAB;
 
 use super::BuildId;
 use super::elf::{ElfFile, build_id_in_notes};
-use super::kallsyms::{Kallsyms, NO_LINES};
-use super::kin::Kin;
+use super::kallsyms::{Kallsyms, NO_LINES, Texts};
 use super::symtab::{RawTable, SymbolTable};
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
@@ -81,9 +80,9 @@ impl<'a> KernelSymbols<'a> {
     /// Finds and reads the symbols, in perf's order of sources with the copy beside the recording in front of
     /// those that are looked for: `--kallsyms`, `--vmlinux`, beside the recording, the build-ID cache, vmlinux in
     /// the usual places, and the running kernel if it is the recorded one.
-    pub(crate) fn load(
+    pub(super) fn load(
         store: &'a Store,
-        kin: &Kin<'a>,
+        texts: &Texts<'a>,
         search: &SearchPaths,
         identity: &KernelIdentity,
         diag: &Diagnostics,
@@ -91,7 +90,7 @@ impl<'a> KernelSymbols<'a> {
         let release = identity.os_release.as_deref().unwrap_or_default();
         let look = Look::new(diag, Kind::Kernel, format!("kernel {release}").as_bytes());
         if let Some(door) = search.named_kallsyms() {
-            return Self::from_kallsyms(store, kin, &door, &look)
+            return Self::from_kallsyms(store, texts, &door, &look)
                 .unwrap_or_else(|e| Self::missing(&e, door.path()));
         }
         if let Some(door) = search.named_vmlinux().filter(|_| !search.ignore_vmlinux) {
@@ -100,7 +99,7 @@ impl<'a> KernelSymbols<'a> {
                 |found| found.said_if_other(identity.build_id.as_ref()),
             );
         }
-        let found = Self::find(store, kin, search, identity, &look);
+        let found = Self::find(store, texts, search, identity, &look);
         match &search.bundle {
             Some(bundle) => Self {
                 source: bundle.kernel.clone(),
@@ -113,7 +112,7 @@ impl<'a> KernelSymbols<'a> {
     /// The same without those that were named.
     fn find(
         store: &'a Store,
-        kin: &Kin<'a>,
+        texts: &Texts<'a>,
         search: &SearchPaths,
         identity: &KernelIdentity,
         look: &Look<'_>,
@@ -121,7 +120,7 @@ impl<'a> KernelSymbols<'a> {
         let id = identity.build_id.as_ref();
         let mut restricted = None;
         for door in look.doors(search.all_kallsyms(id)) {
-            match Self::from_kallsyms(store, kin, &door, look) {
+            match Self::from_kallsyms(store, texts, &door, look) {
                 Ok(found) => return found,
                 Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(door)),
                 Err(_) => {}
@@ -135,7 +134,7 @@ impl<'a> KernelSymbols<'a> {
         }
         let other = match &search.symfs {
             Some(_) => Self::none("none: --symfs is given; use --kallsyms or --vmlinux"),
-            None => Self::from_running_kernel(store, kin, identity, look),
+            None => Self::from_running_kernel(store, texts, identity, look),
         };
         match restricted {
             Some(door) if matches!(other.symbols, Symbols::None) => {
@@ -203,7 +202,7 @@ impl<'a> KernelSymbols<'a> {
 
     fn from_running_kernel(
         store: &'a Store,
-        kin: &Kin<'a>,
+        texts: &Texts<'a>,
         identity: &KernelIdentity,
         look: &Look<'_>,
     ) -> Self {
@@ -219,7 +218,7 @@ impl<'a> KernelSymbols<'a> {
                 "none: recorded on {release}, which is not the running kernel; use --kallsyms or --vmlinux"
             ));
         }
-        Self::from_kallsyms(store, kin, &door, look).unwrap_or_else(|problem| match problem.as_str() {
+        Self::from_kallsyms(store, texts, &door, look).unwrap_or_else(|problem| match problem.as_str() {
             RESTRICTED => Self {
                 problem: Some(format!(
                     "{}: {RESTRICTED}; run as root, set kernel.kptr_restrict=0, or give --kallsyms FILE with a copy \
@@ -235,13 +234,13 @@ impl<'a> KernelSymbols<'a> {
 
     fn from_kallsyms(
         store: &'a Store,
-        kin: &Kin<'a>,
+        texts: &Texts<'a>,
         door: &Door,
         look: &Look<'_>,
     ) -> Result<Self, String> {
         noted(look, door, |path| {
             let bytes = opened(store, door, look)?;
-            let kallsyms = kin.kallsyms(bytes, || of_kallsyms(store, bytes))?;
+            let kallsyms = texts.said(bytes, || of_kallsyms(store, bytes))?;
             store.used(Path::new(KALLSYMS), path, Role::Kernel);
             Ok(Self {
                 source: path.display().to_string(),
@@ -481,13 +480,13 @@ mod tests {
 
     #[test]
     fn equal_texts_are_read_once() {
-        let (store, kin) = (Store::new(), Kin::default());
+        let (store, texts) = (Store::new(), Texts::default());
         let read = |text: &[u8]| {
             let bytes = store.keep(text.to_vec());
-            kin.kallsyms(bytes, || of_kallsyms(&store, bytes))
+            texts.said(bytes, || of_kallsyms(&store, bytes))
         };
         let first = read(TEXT).expect("symbols");
-        let again = kin.kallsyms(store.keep(TEXT.to_vec()), || unreachable!("read before"));
+        let again = texts.said(store.keep(TEXT.to_vec()), || unreachable!("read before"));
         assert!(Arc::ptr_eq(&first, &again.expect("symbols")));
         let shorter = &TEXT[..TEXT.len() - 10];
         assert!(!Arc::ptr_eq(&first, &read(shorter).expect("symbols")));

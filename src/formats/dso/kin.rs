@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::KernelIdentity;
 use super::elf::ElfFile;
-use super::kallsyms::Kallsyms;
+use super::kallsyms::Texts;
 use super::kernel::KernelSymbols;
 use super::symtab::SymbolTable;
 use crate::find::{SearchPaths, has_kallsyms};
@@ -18,9 +18,6 @@ use crate::input::Door;
 
 /// Symbols of a kernel, once somebody has asked for them.
 pub(super) type KernelCell<'a> = Arc<OnceLock<Arc<KernelSymbols<'a>>>>;
-
-/// What a kallsyms says, or why it cannot be used.
-pub(super) type KallsymsCell<'a> = Arc<OnceLock<Result<Arc<Kallsyms<'a>>, String>>>;
 
 /// The mapped file and the one with the table of symbols, by their bytes, which never move.
 type SymbolFiles = [usize; 2];
@@ -46,8 +43,8 @@ pub struct Kin<'a> {
     unpacked: Mutex<FxHashMap<usize, Option<&'a [u8]>>>,
     symbols: Mutex<FxHashMap<SymbolFiles, SymbolCell<'a>>>,
     kernels: Mutex<FxHashMap<Kernel, KernelCell<'a>>>,
-    /// Texts of kernels, packed or not, and what they say.
-    kallsyms: Mutex<Vec<(&'a [u8], KallsymsCell<'a>)>>,
+    /// Texts of kernels, and what they say.
+    pub(super) texts: Texts<'a>,
 }
 
 impl<'a> Kin<'a> {
@@ -111,26 +108,5 @@ impl<'a> Kin<'a> {
         );
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(kernels.entry(key).or_default()))
-    }
-
-    /// What a kallsyms says; `read` reads it if nobody has read one of the same bytes. Each recording may have a copy of its
-    /// machine's, and unpacking that takes longer than the rest of a small recording.
-    pub(super) fn kallsyms(
-        &self,
-        bytes: &'a [u8],
-        read: impl FnOnce() -> Result<Kallsyms<'a>, String>,
-    ) -> Result<Arc<Kallsyms<'a>>, String> {
-        let cell = {
-            let mut known = self.kallsyms.lock().unwrap_or_else(PoisonError::into_inner);
-            match known.iter().find(|(other, _)| *other == bytes) {
-                Some((_, cell)) => Arc::clone(cell),
-                None => {
-                    let cell = KallsymsCell::default();
-                    known.push((bytes, Arc::clone(&cell)));
-                    cell
-                }
-            }
-        };
-        cell.get_or_init(|| read().map(Arc::new)).clone()
     }
 }

@@ -112,7 +112,7 @@ impl<'a> KernelLoader<'a> {
         let load = || {
             Arc::new(KernelSymbols::load(
                 self.store,
-                &self.kin,
+                &self.kin.texts,
                 &self.search,
                 &self.identity,
                 self.diag,

@@ -7,8 +7,8 @@ use regex::{Regex, RegexSet};
 
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
-use crate::runtimes::kind::is_package;
 use crate::runtimes::languages::is_of_haskells_runtime;
+use crate::runtimes::package::is_package;
 use crate::runtimes::{CleanName, Scope, is_mangled, is_standard};
 
 /// What the user calls own. Names and paths of objects are matched.

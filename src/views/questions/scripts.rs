@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::profile::Profile;
 use crate::runtimes::CleanName;
 
-use crate::runtimes::kind::is_package;
+use crate::runtimes::package::is_package;
 
 /// The scripts that functions with samples are of, by their paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
