@@ -143,14 +143,27 @@ impl Recording {
             ..LoadOptions::of(Source::File(file.into()))
         };
         let profile = pjit::load::load(&options, &Diagnostics::new());
-        let profile = profile.expect("the recording can be read");
+        let mut profile = profile.expect("the recording can be read");
         let clocks = profile.events.iter_enumerated();
         let clocks = clocks.filter(|(_, event)| event.is_cpu());
         let event = clocks.max_by_key(|(_, event)| event.samples);
         let event = event.map_or(EventId::default(), |(at, _)| at);
-        let of_event = profile.entries.iter().filter(|of| of.event == event);
-        let mut samples: Vec<Entry> = of_event.copied().collect();
+        // Each sample as an entry, with a time that can be changed.
+        let entries: Vec<Entry> = profile.entries.iter().copied().collect();
+        let taken = profile.moments().filter_map(|moment| {
+            let entry = entries
+                .get(moment.portion)
+                .filter(|entry| entry.event == event)?;
+            Some(Entry {
+                time: moment.time,
+                period: moment.period,
+                samples: moment.samples,
+                ..*entry
+            })
+        });
+        let mut samples: Vec<Entry> = taken.collect();
         samples.sort_by_key(|sample| sample.time);
+        profile.times.clear();
         Self {
             name: file.to_owned(),
             functions: Functions::of(&profile, &OwnRules::default()),
