@@ -77,8 +77,8 @@ pub fn cut(name: &str, columns: usize) -> String {
     }
     // The method is in front of the list, and its class in front of that.
     let mut front = without_arguments(name);
-    // `(anonymous) file.js:1` begins with a word in brackets.
-    if front.is_empty() {
+    // `  (anonymous) file.js:1`, behind the blanks of a table, begins with a word in brackets.
+    if front.trim().is_empty() {
         return cut_in_the_middle(name, columns);
     }
     let operator = front.len() + "()".len();
@@ -324,6 +324,10 @@ mod tests {
         );
         assert_eq!(cut("f((((((((((((", 10), "f");
         assert_eq!(cut("(anonymous) abcdefgh.js:1", 20), "(anonymou...fgh.js:1");
+        assert_eq!(
+            cut("  (anonymous) abcdefgh.js:1", 20),
+            "  (anonym...fgh.js:1"
+        );
         assert_eq!(
             cut("Abcdef::operator()(int, long)", 20),
             "Abcdef::operator()"

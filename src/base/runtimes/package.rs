@@ -95,7 +95,7 @@ pub fn is_package(path: &str) -> bool {
     let mut folders = NPM_FOLDERS
         .iter()
         .chain(&["/site-packages/", "/dist-packages/"]);
-    folders.any(|folder| path.contains(folder)) || is_of_npm(path)
+    folders.any(|folder| path.contains(folder)) || is_pnp(path) || in_denos_cache(path).is_some()
 }
 
 /// What is behind the registry in a path of Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/FILE`.
@@ -113,15 +113,14 @@ fn in_denos_cache(path: &str) -> Option<&str> {
 /// What Yarn writes beside `package.json` in place of `node_modules`: its loader, with a list of packages.
 const PNP: [&str; 2] = ["/.pnp.cjs", "/.pnp.loader.mjs"];
 
-/// Whether it is a script that package managers wrote, or lies in a cache of theirs.
-fn is_of_npm(path: &str) -> bool {
-    PNP.iter().any(|name| path.ends_with(name)) || in_denos_cache(path).is_some()
+fn is_pnp(path: &str) -> bool {
+    PNP.iter().any(|name| path.ends_with(name))
 }
 
 /// The package of a file below `node_modules`, the innermost one; two parts if the first begins with `@`.
 #[must_use]
 pub fn npm(path: &str) -> Option<String> {
-    if PNP.iter().any(|name| path.ends_with(name)) {
+    if is_pnp(path) {
         return Some("@yarnpkg/pnp".to_owned());
     }
     let folders = NPM_FOLDERS.iter();

@@ -251,7 +251,8 @@ impl<'a> JitBuilder<'a> {
             dump.report(owner, diag);
             index.objects.push(dump.object(marker, owner));
         }
-        leave_out_protections(&mut self.changes, &dumps, &owners);
+        let births = self.births();
+        leave_out_protections(&mut self.changes, &births, &dumps, &owners);
         index.claims = replay::replay(&mut dumps, &owners, IndexSlice::new(&self.changes));
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
             object.stats.repeated = dump.aliases;
@@ -282,7 +283,7 @@ impl<'a> JitBuilder<'a> {
         };
         maps.add(&mut index, programs, &inner);
         if !index.perf_maps.is_empty() {
-            index.births = self.births();
+            index.births = births;
         }
         index.absent.extend(absent(missing, &index.perf_maps, diag));
         index
@@ -475,6 +476,7 @@ fn owned_loads(
 /// of runtimes that map once. V8 writes thousands.
 fn leave_out_protections(
     changes: &mut Vec<(Timestamp, Change)>,
+    births: &FxHashMap<ProcessId, Birth>,
     dumps: &IndexSlice<JitObjectId, [Dump<'_>]>,
     owners: &IndexSlice<JitObjectId, [Owners]>,
 ) {
@@ -487,14 +489,8 @@ fn leave_out_protections(
             }
         }
     }
-    let mut parents = FxHashMap::default();
-    for (_, change) in changes.iter() {
-        if let Change::Fork { parent, child } = change {
-            parents.insert(*child, *parent);
-        }
-    }
     let has_once = |process: &ProcessId| {
-        let of = |child: &ProcessId| parents.get(child).copied();
+        let of = |child: &ProcessId| births.get(child).map(|birth| birth.parent);
         let mut line = std::iter::successors(Some(*process), of).take(MOST_ANCESTORS);
         line.any(|process| once.contains(&process))
     };

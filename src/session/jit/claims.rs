@@ -162,7 +162,7 @@ impl ClaimsBuilder {
     ) {
         /// No runtime waits for so long.
         const SOON: u64 = 100_000_000;
-        if range.is_empty() || self.processes.get(process).is_none() {
+        if range.is_empty() {
             return;
         }
         self.state(process).again.push((time, range));

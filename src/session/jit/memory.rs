@@ -40,38 +40,36 @@ impl Anonymous {
         if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {
             return None;
         }
-        let again = self.back(range, backing);
+        let before = self.back(range, backing);
         self.mappings
             .entry((range.start, range.end))
             .or_insert(time);
         let added = not_yet(&self.all, range);
-        for old in not_yet(
-            &added
-                .iter()
-                .map(|part| (part.start.0, part.end.0))
-                .collect(),
-            range,
-        ) {
-            let first = not_yet(&self.all_again, old);
-            self.again
-                .extend(first.into_iter().map(|part| (part, time)));
+        for &(old, _) in &before {
+            let first = not_yet(&self.all_again, old).into_iter();
+            self.again.extend(first.map(|part| (part, time)));
             unite(&mut self.all_again, old);
         }
         if time > Timestamp::START {
             self.fresh.extend(added.iter().map(|&added| (added, time)));
         }
         unite(&mut self.all, range);
-        again
+        let is_other = before.iter().any(|(_, other)| *other != backing);
+        (!before.is_empty()).then_some(is_other)
     }
 
-    /// The range has this backing from now on. Says of memory that was there before whether it had another.
-    fn back(&mut self, range: AvmaRange, backing: u64) -> Option<bool> {
+    /// The range has this backing from now on. What was there before, each part with its backing.
+    fn back(&mut self, range: AvmaRange, backing: u64) -> Vec<(AvmaRange, u64)> {
         let (start, end) = (range.start.0, range.end.0);
-        let mut again = None;
+        let mut before = Vec::new();
         while let Some((&old, &(old_end, other))) = self.backings.range(..end).next_back()
             && old_end > start
         {
-            again = Some(again.unwrap_or(false) || other != backing);
+            let part = AvmaRange {
+                start: Avma(old.max(start)),
+                end: Avma(old_end.min(end)),
+            };
+            before.push((part, other));
             self.backings.remove(&old);
             if old_end > end {
                 self.backings.insert(end, (old_end, other));
@@ -81,7 +79,7 @@ impl Anonymous {
             }
         }
         self.backings.insert(start, (end, backing));
-        again
+        before
     }
 
     pub(super) fn covers(&self, at: u64) -> bool {

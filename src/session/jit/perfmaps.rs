@@ -245,7 +245,7 @@ fn add_perf_map<'a>(
     index: &mut JitIndex<'a>,
     program: &Program,
     path: &Path,
-    map: PerfMap<'a>,
+    mut map: PerfMap<'a>,
     keeps_frames: bool,
 ) {
     let pid = program.memory.pid;
@@ -254,16 +254,14 @@ fn add_perf_map<'a>(
     };
     let functions = map.entries.len();
     let name = perf_map_name(pid);
-    let retold: BTreeMap<u64, u64> = map
-        .retold
-        .iter()
-        .map(|range| (range.start.0, range.end.0))
-        .collect();
+    let retold = std::mem::take(&mut map.retold);
     let mut codes = MapCodes::new(object, map);
     let producer = codes.producer;
     // Of memory that a later line tells of again, nobody knows which line is of which time.
     let mut past = Vec::new();
     if producer.row().maps_once {
+        let retold = retold.iter().map(|range| (range.start.0, range.end.0));
+        let retold: BTreeMap<u64, u64> = retold.collect();
         for &(range, time) in &program.memory.again {
             past.extend(not_yet(&retold, range).into_iter().map(|part| (part, time)));
         }

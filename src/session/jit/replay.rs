@@ -201,7 +201,7 @@ impl Replay {
         let load = &dumps[dump].codes.loads[number];
         let (range, time) = (load.range(), load.time);
         if let Some(old) = self.claims.at(process, range)
-            && let Some((old_dump, old_number)) = self.position(old)
+            && let Some((old_dump, old_number)) = position(&self.first_codes, old)
             && self.is_alias(dumps, (old_dump, old_number), (dump, number))
         {
             let old_name = dumps[old_dump].codes.name(old_number);
@@ -230,7 +230,7 @@ impl Replay {
         let Some(code) = self.claims.starting_at(process, moved.from) else {
             return;
         };
-        let Some((code_dump, code_number)) = self.position(code) else {
+        let Some((code_dump, code_number)) = position(&self.first_codes, code) else {
             return;
         };
         let index = || dumps[dump].codes.index(code_number);
@@ -294,10 +294,6 @@ impl Replay {
                 self.claims.mapped_again(process, range, time, is_ended);
             }
         }
-    }
-
-    fn position(&self, code: JitCodeId) -> Option<(JitObjectId, LoadId)> {
-        position(&self.first_codes, code)
     }
 }
 
