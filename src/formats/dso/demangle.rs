@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
+use super::packs::whole_packs;
+
 /// How mangled names are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NameStyle {
@@ -237,9 +239,19 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     } else if !tail.is_empty() && !tail.starts_with(b".") {
         return None;
     }
-    let mut out = Bounded::of(name);
-    symbol.structured_demangle(&mut out, &options).ok()?;
-    Some(out.text)
+    let text = |options: &cpp_demangle::DemangleOptions| {
+        let mut out = Bounded::of(name);
+        symbol.structured_demangle(&mut out, options).ok()?;
+        Some(out.text)
+    };
+    let whole = text(&options)?;
+    if short || !name.contains("Dp") {
+        return Some(whole);
+    }
+    let named = text(&options.no_return_type().no_params())?;
+    let whole = whole_packs(name, &named, &whole).unwrap_or(whole);
+    // Of an empty pack.
+    Some(whole.replace(", >", ">"))
 }
 
 /// What a C++ name says behind the function's own: `(int) const` of `_ZNK1T4workEi`.
@@ -258,6 +270,7 @@ pub fn parameters(name: &[u8]) -> Option<String> {
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(DEEPEST);
     let options = options.no_return_type();
     let (whole, short) = (text(&options)?, text(&options.no_params())?);
+    let whole = whole_packs(name, &short, &whole).unwrap_or(whole);
     let parameters = whole.strip_prefix(short.as_str())?;
     // A clone is the same function.
     let parameters = parameters.split(" [clone").next()?;

@@ -23,6 +23,7 @@ pub mod kernel;
 mod kin;
 pub mod nim;
 pub(crate) mod originals;
+mod packs;
 mod plt;
 mod preload;
 mod same_path;

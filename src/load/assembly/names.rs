@@ -112,13 +112,16 @@ pub(super) fn push_name((name, offset): &Named<'_>, text: &mut String) {
     }
 }
 
-/// Entries of the PLT have no symbols; perf's rules make them.
+/// Entries of the PLT have no symbols; perf's rules make them. What lies before the first entry has none of them: objdump
+/// names it after the nearest symbol, such as `_init+0x20`.
 fn stub_name(elf: &ElfFile<'_>, symbols: &SymbolTable<'_>, address: u64) -> Option<(u64, Vec<u8>)> {
     if !section_of(elf, address)?.starts_with(b".plt") {
         return None;
     }
     let offset = elf.file_offset_of(Svma(address))?;
-    let symbol = symbols.find(offset.0)?;
+    let symbol = symbols
+        .find(offset.0)
+        .filter(|symbol| *symbol.name != *b".plt")?;
     let start = address - (offset.0 - symbol.start);
     Some((start, symbol.name.to_vec()))
 }
