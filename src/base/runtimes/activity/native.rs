@@ -6,7 +6,7 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         1,
         "waiting by spinning",
-        r"^(blas_thread_server|exec_blas_async_wait|inner_thread$|gomp_(?:barrier_wait|team_barrier|spin|
+        r"^(blas_thread_server|exec_blas(?:_async_wait)?$|inner_thread$|gomp_(?:barrier_wait|team_barrier|spin|
             doacross_spin|wait)|do_(?:spin|wait)$|__?kmp_?(?:wait|flag|hyper_barrier|fork_barrier|x86_pause)\w*|
             rayon_core::(?:registry::WorkerThread::wait_until|sleep)|crossbeam_utils::backoff|
             std::hint::spin_loop|core::hint::spin_loop|pthread_spin_lock|__pthread_spin_lock|sched_yield|

@@ -164,6 +164,9 @@ fn files_of_packages_and_crates_of_programs_pay() {
     let stacks = [
         "dgemm_kernel_HASWELL@blas.so;py::load:/home/me/job.py@[jit]",
         "blas_thread_server@blas.so;start_thread@libc.so.6",
+        // Newer ones have the loop of the caller that waits in the function that shares out the work.
+        "exec_blas@blas.so;py::load:/home/me/job.py@[jit]",
+        "dgemm_kernel_HASWELL@blas.so;exec_blas@blas.so;py::load:/home/me/job.py@[jit]",
         "scan_once_unicode@_json.so;_PyEval_EvalFrameDefault@python3.13;py::load:/home/me/job.py@[jit]",
         "gc_collect_main@python3.13",
         // Compiling a script and running it is one function, and so is making what may be garbage one day.
@@ -174,6 +177,8 @@ fn files_of_packages_and_crates_of_programs_pay() {
     let expected = [
         ("numpy", "linear algebra"),
         ("numpy", "waiting by spinning"),
+        ("numpy", "waiting by spinning"),
+        ("numpy", "linear algebra"),
         ("job.py (own)", "JSON"),
         ("nobody: CPython", "GC"),
         ("nobody: CPython", "numbers"),
