@@ -992,6 +992,62 @@ fn compressed_data_cannot_explode() {
 // ---- records and header -----------------------------------------------------------------------
 
 #[test]
+fn an_inode_that_is_marked_as_a_build_id_is_an_inode() {
+    let read = |field: &[u8; 24]| {
+        let mut record = vec![0; 32];
+        record.extend(field);
+        record.extend([5, 0, 0, 0, 2, 0, 0, 0]);
+        record.extend(b"/lib/x\0\0");
+        let mut recording = TestRecording::simple();
+        recording.kernel_record(10, 2 | 1 << 14, &record, 8);
+        let file = recording.file();
+        let mut mapped = None;
+        let opened = open(&file).expect("a good header");
+        opened.deliver(&Diagnostics::new(), &mut |_| {}, &mut |delivered| {
+            if let Delivered::Record {
+                record: Record::Mmap(mmap),
+                ..
+            } = delivered
+            {
+                mapped = Some((
+                    mmap.inode.map(|inode| (inode.major, inode.number)),
+                    mmap.build_id.map(|id| id.to_string()),
+                ));
+            }
+        });
+        mapped.expect("it is a mapping")
+    };
+    let inode = |major: u32, minor: u32, number: u64, generation: u64| {
+        let mut field = [0; 24];
+        field[..4].copy_from_slice(&major.to_le_bytes());
+        field[4..8].copy_from_slice(&minor.to_le_bytes());
+        field[8..16].copy_from_slice(&number.to_le_bytes());
+        field[16..].copy_from_slice(&generation.to_le_bytes());
+        field
+    };
+    // As a kernel 6.18 wrote them, beside a recording that asked for build IDs; SCSI, NVMe, a RAID, overlayfs.
+    for (major, minor, number, generation) in [
+        (254, 0, 0x58_0549, 0xad8b_2668),
+        (254, 0, 0x4_f8d3, 0),
+        (8, 1, 4242, 0),
+        (8, 17, 4242, 77),
+        (259, 3, 4242, 0),
+        (9, 127, 4242, 0),
+        (0, 45, 4242, 0),
+    ] {
+        let told = read(&inode(major, minor, number, generation));
+        assert_eq!(told, (Some((major, number)), None));
+    }
+    for len in [8_u8, 16, 20] {
+        let mut field = [0; 24];
+        field[0] = len;
+        field[4..4 + usize::from(len)].fill(0xab);
+        let told = read(&field);
+        assert_eq!(told, (None, Some("ab".repeat(usize::from(len)))));
+    }
+}
+
+#[test]
 fn records_are_parsed_with_their_flags() {
     let mut recording = TestRecording::simple();
     recording.mmap2(7, 0x1000, 0x2000, 0x3000, "/bin/prog", 5);
