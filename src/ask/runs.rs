@@ -17,10 +17,12 @@ use crate::questions::filter::Filters;
 use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
+use crate::questions::manglings::Manglings;
 use crate::questions::runs::{By, Run, reduce};
 use crate::questions::scripts::Scripts;
 use crate::runtimes::Producer;
 use crate::runtimes::query::Query;
+use crate::symbolize::NameStyle;
 use crate::time_spec::TimeSpec;
 
 /// How every recording of a comparison is read.
@@ -108,6 +110,14 @@ impl<'r> Reading<'r> {
                 "{script} has no source map, and the other side has one: scripts are compared by the names in the recordings"
             ));
             self.load.refused |= Needs::ORIGINALS;
+            runs = self.all(&all, base.len())?;
+        }
+        let manglings: Vec<Manglings> = runs.iter().map(|run| run.manglings).collect();
+        if self.load.names.names == NameStyle::Short && Manglings::are_at_odds(&manglings) {
+            self.diag.warn(
+                "Rust names of one side are of an older rustc: type arguments and numbers of closures are left out of both",
+            );
+            self.load.names.names = NameStyle::Plain;
             runs = self.all(&all, base.len())?;
         }
         let of_new = runs.split_off(base.len());

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use super::packs::whole_packs;
+use super::rust_names::plain_rust;
 
 /// How mangled names are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -16,6 +17,8 @@ pub enum NameStyle {
     /// C++ without parameters and return types, Rust without hashes.
     #[default]
     Short,
+    /// The same, with Rust names as the older mangling has them: without arguments of types and numbers of closures.
+    Plain,
     /// `-v`: C++ in full.
     Full,
     /// `--no-demangle`
@@ -56,7 +59,10 @@ fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
     let rust = name.starts_with("_R") || name.starts_with("__R");
     let rust = rust || legacy && name.contains("17h");
     if let Some(shown) = rust.then(|| demangle_rust(name)).flatten() {
-        return Some(shown);
+        return Some(match style {
+            NameStyle::Plain => plain_rust(&shown),
+            _ => shown,
+        });
     }
     if name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_") {
         return demangle_cpp(name, style);

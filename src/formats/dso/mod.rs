@@ -26,6 +26,7 @@ pub(crate) mod originals;
 mod packs;
 mod plt;
 mod preload;
+mod rust_names;
 mod same_path;
 pub mod symtab;
 mod table;

@@ -17,6 +17,7 @@ pub mod idle;
 pub mod kinds;
 pub mod known;
 pub mod list;
+pub mod manglings;
 pub mod matching;
 pub mod over_time;
 pub mod payers;

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions, Identity};
+use super::manglings::Manglings;
 use super::payers::{Payer, Payers};
 use super::programs::{Programs, SameProgram};
 use super::scripts::Scripts;
@@ -161,6 +162,8 @@ pub struct Run {
     pub basis: Basis,
     /// Scripts that ran, if functions are compared.
     pub scripts: Scripts,
+    /// What the names of its Rust functions are of.
+    pub manglings: Manglings,
 }
 
 /// Whether two sides are of the same recordings, at two times.
@@ -213,6 +216,7 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         shares: run.shares.clone(),
         programs: run.programs.clone(),
         scripts: run.scripts.clone(),
+        manglings: run.manglings,
         files: run.files.clone(),
         several: run.several.iter().map(named).collect(),
         ..*run
@@ -240,6 +244,7 @@ pub fn reduce(
     };
     if by.is_of_functions() {
         run.scripts = Scripts::of(profile);
+        run.manglings = Manglings::of(profile);
         run.several = several(profile, functions);
     }
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
