@@ -83,15 +83,27 @@ pub(super) fn companions<'a>(
         dsos.set_arch(Arch::from_uname(arch));
     }
     if let Some(when) = made_here(recording, story.as_ref()) {
-        let told = recording.features.sample_time;
-        let first = told.filter(|(first, _)| *first > 0);
-        dsos.set_made_here(when, first.map(|(first, _)| Timestamp(first)));
+        dsos.set_made_here(when, began(recording));
     }
     let recorded = recording.features.build_ids.iter();
     dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));
     dsos.set_kernel_identity(kernel_identity(recording));
     let clock = RecordingClock::of(recording);
     (dsos, JitBuilder::new(store, jit_search, clock))
+}
+
+/// Times of the first and of the last sample, where the header has them. Recordings of probes alone have zeros there, and those of
+/// commands that perf did not start.
+fn sample_time(recording: &Recording<'_>) -> Option<(u64, u64)> {
+    let told = recording.features.sample_time;
+    told.filter(|(first, last)| 0 < *first && first <= last)
+}
+
+/// When [`made_at`] begins, by the recording's clock.
+fn began(recording: &Recording<'_>) -> Option<Timestamp> {
+    let first = sample_time(recording).map(|(first, _)| first);
+    let clock = || Some(recording.features.clock_data?.clock_ns);
+    first.or_else(clock).map(Timestamp)
 }
 
 /// When a recording was made, if that was on this machine with this kernel.
@@ -119,10 +131,10 @@ fn made_at(recording: &Recording<'_>, story: Option<&Story>) -> Option<Span> {
     let features = &recording.features;
     let written = features.captured?;
     let written = story.map_or(written, |story| written.min(story.ended));
-    // Recordings of probes alone have zeros there.
-    let told = features.sample_time;
-    let Some((first, last)) = told.filter(|(first, last)| 0 < *first && first <= last) else {
-        return Some(UNIX_EPOCH..written);
+    let Some((first, last)) = sample_time(recording) else {
+        let began = features.clock_data.map_or(0, |data| data.wall_ns);
+        let began = UNIX_EPOCH.checked_add(Duration::from_nanos(began))?;
+        return Some(began.min(written)..written);
     };
     let length = Duration::from_nanos(last - first);
     let of_file = written.checked_sub(length).unwrap_or(UNIX_EPOCH)..written;

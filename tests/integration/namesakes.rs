@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object as _, ObjectSymbol as _};
 use serde_json::Value;
 
 use crate::bundle::succeed;
 use crate::identity::diff;
-use crate::inlines::{code, recording_of};
+use crate::inlines::{code, recording_of, recording_of_program};
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{pjit, program, skip};
 
@@ -639,4 +640,88 @@ fn lambdas_are(source: &str, names: [&str; 2]) {
     };
     let all: u64 = expected.iter().map(|(_, samples)| samples).sum();
     assert!(focused(r"/a\.cc$") >= all);
+}
+
+/// Places in functions of which the mangled names have this word.
+fn own_code(elf: &[u8], word: &str) -> Vec<(u64, u64)> {
+    let file = object::File::parse(elf).expect("an ELF file");
+    let is_own =
+        |symbol: &object::Symbol<'_, '_>| symbol.name().is_ok_and(|name| name.contains(word));
+    let own: Vec<_> = file.symbols().filter(is_own).collect();
+    let is_in = |address: u64| {
+        let mut own = own.iter();
+        own.any(|symbol| (symbol.address()..symbol.address() + symbol.size()).contains(&address))
+    };
+    let all = code(elf).into_iter();
+    all.filter(|(_, address)| is_in(*address)).collect()
+}
+
+/// Rust's older mangling tells no arguments of types and gives closures no numbers.
+#[test]
+fn builds_of_two_manglings_have_the_same_functions() {
+    const SOURCE: &str = r#"
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        trait Shape { fn area(&self, of: u64) -> u64; }
+        struct Square(u64);
+        impl Shape for Square {
+            #[inline(never)] fn area(&self, of: u64) -> u64 { (0..of).map(|n| self.0 ^ n.rotate_left(3)).sum() }
+        }
+        struct Set<T>(Vec<T>);
+        impl<T: Hash> Set<T> {
+            #[inline(never)] fn sum(&self) -> u64 {
+                let mut hasher = DefaultHasher::new();
+                self.0.iter().for_each(|one| one.hash(&mut hasher));
+                hasher.finish()
+            }
+        }
+        #[inline(never)] fn twice(run: &dyn Fn(u64) -> u64) -> u64 { run(1) ^ run(2) }
+        fn main() {
+            let more = std::env::args().count() as u64;
+            let first = twice(&|n| Set(vec![n, more]).sum());
+            let second = twice(&|n| Set(vec![n.to_string()]).sum() ^ Square(more).area(n));
+            println!("{}", first ^ second);
+        }"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("shapes.rs");
+    fs::write(&source, SOURCE).expect("written");
+    let build = |mangling: &str| {
+        let built = folder.path().join(mangling);
+        fs::create_dir_all(&built).expect("made");
+        let file = built.join("shapes");
+        let mut rustc = Command::new("rustc");
+        rustc.args(["-O", "-C", "debuginfo=1", "-Z", "unstable-options"]);
+        rustc.arg(format!("-Csymbol-mangling-version={mangling}"));
+        // The older one is no choice of stable compilers that have the newer one.
+        rustc.env("RUSTC_BOOTSTRAP", "1");
+        let built_it = rustc.arg("-o").args([&file, &source]).status();
+        if !built_it.is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let elf = fs::read(&file).expect("it was built");
+        let own = own_code(&elf, "shapes").repeat(20);
+        let path = file.to_str().expect("a plain path");
+        let data = built.join("perf.data");
+        let recording = recording_of_program(path.as_bytes(), &elf, &own);
+        fs::write(&data, recording).expect("written");
+        Some(data)
+    };
+    let (Some(older), Some(newer)) = (build("legacy"), build("v0")) else {
+        return skip("rustc", "it cannot be run");
+    };
+    let names = |all: &[(String, u64, u64)]| -> Vec<String> {
+        let own = all.iter().filter(|(name, ..)| name.contains("shapes::"));
+        own.map(|(name, ..)| name.clone()).collect()
+    };
+    let rows = rows(&diff(&older, &newer, &["--own", "shapes"]));
+    let (both, alone): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.1 > 0 && row.2 > 0);
+    let both = names(&both);
+    for part in [
+        "shapes::main",
+        "shapes::twice",
+        "shapes::Set::sum",
+        "<shapes::Square as shapes::Shape>::area",
+    ] {
+        assert!(both.iter().any(|name| name == part), "{part}: {both:?}");
+    }
+    assert_eq!(names(&alone), [""; 0], "{both:?}");
 }

@@ -911,6 +911,22 @@ fn programs_that_are_gone_later_come_along() {
     let place = place.trim_start_matches('/').to_owned();
     assert_eq!(below_symfs(&lab.path("out")), [place].into(), "{err}");
     assert!(samples_of(&lab, "out", "busy") > 50, "{err}");
+    // A small file is read to its end before it is copied.
+    let small = Command::new("cc")
+        .args(["-O1", "-s", "-o"])
+        .args([lab.path("small"), lab.path("rounds.c")])
+        .status();
+    assert!(small.is_ok_and(|status| status.success()));
+    let script = "cp small brief; ./brief 1500 & sleep 0.3; rm brief; wait";
+    let words = ["-q", "-o", "tiny", "--", "sh", "-c", script];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let place = lab.path("brief").display().to_string();
+    let copy = lab.path("tiny/symfs").join(place.trim_start_matches('/'));
+    let of = |path: &Path| fs::read(path).map_or(0, |bytes| bytes.len());
+    let size = of(&lab.path("small"));
+    assert!((1..16 << 10).contains(&size), "{size}");
+    assert_eq!(of(&copy), size, "{err}");
     // What stays is left where it is; the folder of the tests may be one for things that go.
     lay(&lab, "counts.sh");
     let words = ["-q", "-o", "stays", "--", "sh", "counts.sh"];

@@ -293,8 +293,16 @@ impl<'a> Opener<'_, 'a> {
                 || evidence == Evidence::Id
         };
         let look = Look::new(self.diag, Kind::Program, &dso.long_name);
+        // perf read the table's ID in the end from the file of this path: where that is another file than what was mapped, the ID is
+        // that of the other one, wherever a copy of it lies.
+        let mut is_refuted = false;
         for door in look.doors(self.search.programs(&dso.long_name, ids)) {
-            match self.open_mapped(&door, dso) {
+            let opened = self.open_mapped(&door, dso);
+            let opened = opened.and_then(|(elf, evidence)| match evidence {
+                Evidence::Table if is_refuted => Err(Refused::For(Against::OtherInode)),
+                _ => Ok((elf, evidence)),
+            });
+            match opened {
                 Ok((elf, evidence)) if is_sure(evidence) => {
                     look.took(door.path());
                     return Ok(self.found(dso, elf, &door, evidence));
@@ -305,6 +313,11 @@ impl<'a> Opener<'_, 'a> {
                 }
                 Err(why) => {
                     look.missed(door.path(), &why);
+                    let is_other = matches!(
+                        why,
+                        Refused::For(Against::OtherInode | Against::Overwritten)
+                    );
+                    is_refuted |= is_other && door.path() == path_of(&dso.long_name);
                     refused.push((door.path().to_owned(), why));
                 }
             }

@@ -100,6 +100,8 @@ pub(super) struct Functions<'f, 'd> {
     pub(super) objects: &'f [Owner],
     /// By piece: numbers of the names of inlined functions.
     pub(super) inlined: &'f [IndexVec<NameNumber, u32>],
+    /// What files call them says more than their names, so that it counts no namesakes (`NameStyle::Plain`).
+    pub(super) are_plain: bool,
 }
 
 /// The number of an object, and its file if it is one.
@@ -175,6 +177,12 @@ pub(super) fn find<'t, 'a: 't>(
             let stem = Namesake::stem(functions.raw[at.index()]);
             let namesake = of_file.and_then(|of| of.get(&(stem, symbol.start)));
             let hash = Namesake::hash(functions.raw[at.index()]);
+            let by_table = (namesake, hash);
+            let (namesake, hash) = if functions.are_plain {
+                (None, None)
+            } else {
+                by_table
+            };
             (at, place(functions.declared[at], namesake, hash))
         })
         .collect();

@@ -676,6 +676,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             expanded: self.expanded,
             objects: self.owners,
             inlined,
+            are_plain: self.options.names == NameStyle::Plain,
         };
         place::find(&mut out.symbols, &functions, all, |dso| {
             self.dsos.symbols(dso)

@@ -148,6 +148,8 @@ impl<'c> Copying<'c> {
         }
         let copied = self.new_file(place).and_then(|to| {
             let Some(mut to) = to else { return Ok(false) };
+            // Whoever looked for its build ID has read a small file to its end.
+            io::Seek::rewind(&mut &*file)?;
             io::copy(&mut &*file, &mut to)?;
             // Sources that are newer than their program are told by its time.
             if let Some(written) = meta.and_then(|meta| meta.modified().ok()) {

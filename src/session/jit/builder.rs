@@ -200,13 +200,8 @@ impl<'a> JitBuilder<'a> {
         self.seen_until(time);
         let anonymous = self.anonymous.entry(process).or_default();
         anonymous.pid = pid;
-        if let Some(is_other) = anonymous.add(range, backing, time) {
-            let again = Change::Again {
-                process,
-                range,
-                is_other,
-            };
-            self.change(time, again);
+        if let Some(again) = anonymous.add(range, backing, time) {
+            self.change(time, Change::Again(process, range, again));
         }
     }
 
@@ -296,7 +291,7 @@ impl<'a> JitBuilder<'a> {
             .iter()
             .filter_map(|&(time, change)| match change {
                 Change::Mapped(process, range) => Some((process, time, range)),
-                Change::Fork { .. } | Change::Exec(_) | Change::Again { .. } => None,
+                Change::Fork { .. } | Change::Exec(_) | Change::Again(..) => None,
             });
         let mut files: Vec<_> = files
             .filter(|&(process, _, _)| index.claims.has_any(process))
@@ -321,7 +316,7 @@ impl<'a> JitBuilder<'a> {
                         birth.until = birth.until.min(at);
                     }
                 }
-                Change::Fork { .. } | Change::Mapped(..) | Change::Again { .. } => {}
+                Change::Fork { .. } | Change::Mapped(..) | Change::Again(..) => {}
             }
         }
         births
@@ -495,9 +490,7 @@ fn leave_out_protections(
         line.any(|process| once.contains(&process))
     };
     changes.retain(|(_, change)| match change {
-        Change::Again {
-            process, is_other, ..
-        } => *is_other || has_once(process),
+        Change::Again(process, _, again) => again.is_other || has_once(process),
         _ => true,
     });
 }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::codes::{Codes, DumpCodes};
 use super::live::{Live, LiveMap, OwnClaim};
+use super::memory::Again;
 use super::segments::{Claim, Owner, Segments};
 use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
@@ -151,14 +152,14 @@ impl ClaimsBuilder {
         }
     }
 
-    /// Memory was mapped again: code that `is_ended` says it of ends, if it had been there for a while. A runtime may have
-    /// written down what it is about to make executable.
+    /// Memory was mapped again. Code of runtimes that map once ends, and what had other memory. A runtime may have written down what
+    /// it is about to make executable: what it told a moment ago stays, if that was not mapped just before.
     pub(super) fn mapped_again(
         &mut self,
         process: ProcessId,
-        range: AvmaRange,
+        (range, again): (AvmaRange, Again),
         time: Timestamp,
-        is_ended: impl Fn(JitCodeId) -> bool,
+        maps_once: impl Fn(JitCodeId) -> bool,
     ) {
         /// No runtime waits for so long.
         const SOON: u64 = 100_000_000;
@@ -171,7 +172,14 @@ impl ClaimsBuilder {
             && live.end > range.start
         {
             let from = self.processes[live.owner].claims[live.claim].from;
-            if is_ended(live.code) && time.0.saturating_sub(from.0) > SOON {
+            let is_old = time.0.saturating_sub(from.0) > SOON;
+            let is_mapped = again.before <= from && from.0 - again.before.0 <= SOON;
+            let ends = if maps_once(live.code) {
+                is_old || is_mapped
+            } else {
+                is_old && again.is_other
+            };
+            if ends {
                 self.end(process, start, live, time);
             }
             end = start;

@@ -172,7 +172,7 @@ impl Check<'_> {
             Change::Fork { parent, child } if parent != child => self.fork(parent, child, time),
             Change::Fork { .. } => {}
             Change::Exec(process) => self.exec(process, time),
-            Change::Mapped(process, range) | Change::Again { process, range, .. } => {
+            Change::Mapped(process, range) | Change::Again(process, range, _) => {
                 self.mapped(process, range, time);
             }
         }

@@ -1,6 +1,7 @@
 //! What a recording tells of a process' JIT code: which dumps it mapped, and what happened to its code otherwise.
 
 use super::ProcessId;
+use super::memory::Again;
 use crate::address::{AvmaRange, Timestamp};
 use crate::ids::numbers;
 
@@ -34,9 +35,5 @@ pub(super) enum Change {
     Exec(ProcessId),
     Mapped(ProcessId, AvmaRange),
     /// Executable memory without a file where there was some before. Another file of memory (`memfd`) than before ends all code.
-    Again {
-        process: ProcessId,
-        range: AvmaRange,
-        is_other: bool,
-    },
+    Again(ProcessId, AvmaRange, Again),
 }

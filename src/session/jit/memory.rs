@@ -14,8 +14,8 @@ pub(super) struct Anonymous {
     pub(super) pid: u32,
     /// Everything so far, by start; no two touch.
     pub(super) all: BTreeMap<u64, u64>,
-    /// What all of it is now, by start: end and backing. No two share an address.
-    backings: BTreeMap<u64, (u64, u64)>,
+    /// What all of it is now, by start: end, backing, and when it was mapped. No two share an address.
+    backings: BTreeMap<u64, (u64, u64, Timestamp)>,
     /// What was mapped again, with the first time of that, and all of it by start.
     pub(super) again: Vec<(AvmaRange, Timestamp)>,
     all_again: BTreeMap<u64, u64>,
@@ -23,6 +23,15 @@ pub(super) struct Anonymous {
     pub(super) fresh: Vec<(AvmaRange, Timestamp)>,
     /// Start and end of whole mappings, with the time of the first record of each.
     pub(super) mappings: BTreeMap<(Avma, Avma), Timestamp>,
+}
+
+/// Memory that is mapped where there was some before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Again {
+    /// Whether that had another backing.
+    pub(super) is_other: bool,
+    /// When the last of it had been mapped.
+    pub(super) before: Timestamp,
 }
 
 /// A program that a process ran, with the executable memory that it made.
@@ -35,17 +44,17 @@ pub(super) struct Program {
 }
 
 impl Anonymous {
-    /// Notes a mapping. Where there was some of the memory before, says whether that had another backing.
-    pub(super) fn add(&mut self, range: AvmaRange, backing: u64, time: Timestamp) -> Option<bool> {
+    /// Notes a mapping. Where there was some of the memory before, says what that was.
+    pub(super) fn add(&mut self, range: AvmaRange, backing: u64, time: Timestamp) -> Option<Again> {
         if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {
             return None;
         }
-        let before = self.back(range, backing);
+        let before = self.back(range, backing, time);
         self.mappings
             .entry((range.start, range.end))
             .or_insert(time);
         let added = not_yet(&self.all, range);
-        for &(old, _) in &before {
+        for &(old, ..) in &before {
             let first = not_yet(&self.all_again, old).into_iter();
             self.again.extend(first.map(|part| (part, time)));
             unite(&mut self.all_again, old);
@@ -54,31 +63,38 @@ impl Anonymous {
             self.fresh.extend(added.iter().map(|&added| (added, time)));
         }
         unite(&mut self.all, range);
-        let is_other = before.iter().any(|(_, other)| *other != backing);
-        (!before.is_empty()).then_some(is_other)
+        Some(Again {
+            is_other: before.iter().any(|(_, other, _)| *other != backing),
+            before: before.iter().map(|(.., time)| *time).max()?,
+        })
     }
 
-    /// The range has this backing from now on. What was there before, each part with its backing.
-    fn back(&mut self, range: AvmaRange, backing: u64) -> Vec<(AvmaRange, u64)> {
+    /// The range has this backing from now on. What was there before, each part with its backing and time.
+    fn back(
+        &mut self,
+        range: AvmaRange,
+        backing: u64,
+        time: Timestamp,
+    ) -> Vec<(AvmaRange, u64, Timestamp)> {
         let (start, end) = (range.start.0, range.end.0);
         let mut before = Vec::new();
-        while let Some((&old, &(old_end, other))) = self.backings.range(..end).next_back()
+        while let Some((&old, &(old_end, other, mapped))) = self.backings.range(..end).next_back()
             && old_end > start
         {
             let part = AvmaRange {
                 start: Avma(old.max(start)),
                 end: Avma(old_end.min(end)),
             };
-            before.push((part, other));
+            before.push((part, other, mapped));
             self.backings.remove(&old);
             if old_end > end {
-                self.backings.insert(end, (old_end, other));
+                self.backings.insert(end, (old_end, other, mapped));
             }
             if old < start {
-                self.backings.insert(old, (start, other));
+                self.backings.insert(old, (start, other, mapped));
             }
         }
-        self.backings.insert(start, (end, backing));
+        self.backings.insert(start, (end, backing, time));
         before
     }
 
@@ -150,8 +166,14 @@ pub(super) fn unite(all: &mut BTreeMap<u64, u64>, range: AvmaRange) {
     all.insert(start, end);
 }
 
-/// A copy is made as soon as a module is about to run, right behind its compilation.
-const SOON: u64 = 100_000_000;
+/// So many nanoseconds after a module its copy is mapped, at most: it is made as soon as the module is about to run, when the dump
+/// has been told of all its functions. wasmtime 49 took 1 ms for a page, and 32 ms for 1.5 MB with 6000 functions. Another engine
+/// that compiles a module as large takes longer.
+fn soon(length: u64) -> u64 {
+    const LEAST: u64 = 3_000_000;
+    const MOST: u64 = 100_000_000;
+    length.saturating_mul(40).saturating_add(LEAST).min(MOST)
+}
 
 /// wasmtime's guest debugging runs a copy of the code that it reports: what may be one, by the mappings alone. That is an
 /// anonymous mapping without loads that came right after the only other one of its length, which has some.
@@ -181,8 +203,10 @@ fn twin_of(
 ) -> Option<Twin> {
     let code = |range| index.claims.touching(&index.codes, process, range);
     let runs_copies = index.code(code(original)?).producer().row().runs_copies;
-    let follows =
-        made > Timestamp::START && made <= copied && copied.0.saturating_sub(made.0) <= SOON;
+    let length = original.end.since(original.start);
+    let follows = made > Timestamp::START
+        && made <= copied
+        && copied.0.saturating_sub(made.0) <= soon(length);
     (runs_copies && follows && code(copy).is_none()).then_some(Twin {
         copy,
         original: original.start,
@@ -237,11 +261,13 @@ mod tests {
             (99, 101, 8),
         ];
         let mut mixed = Anonymous::default();
-        let found =
-            other.map(|(start, end, backing)| mixed.add(range(start, end), backing, Timestamp(1)));
-        assert_eq!(
-            found,
-            [None, Some(false), Some(true), Some(false), Some(true)]
-        );
+        let found = [1, 2, 3, 4, 5].map(|time| {
+            let (start, end, backing) = other[time as usize - 1];
+            let again = mixed.add(range(start, end), backing, Timestamp(time));
+            again.map(|again| (again.is_other, again.before.0))
+        });
+        let again = [(false, 1), (true, 2), (false, 2), (true, 1)];
+        assert_eq!(found[1..], again.map(Some));
+        assert_eq!(found[0], None);
     }
 }

@@ -265,8 +265,8 @@ struct OwnMap {
     until: Timestamp,
     /// Memory that became executable while it was recorded, by address: disjoint ranges with their time.
     fresh: Vec<(AvmaRange, Timestamp)>,
-    /// Where other code came without a word of it, by address: disjoint ranges with their time.
-    past: Vec<(AvmaRange, Timestamp)>,
+    /// Memory that had other code at some time without a word of which one it tells, by address: disjoint ranges.
+    unsure: Vec<AvmaRange>,
 }
 
 impl OwnMap {
@@ -279,10 +279,17 @@ impl OwnMap {
         around(&self.fresh, at).is_none_or(|since| since <= time)
     }
 
-    /// Whether what it tells of an address may still be there at a time.
-    fn is_there(&self, at: Avma, time: Timestamp) -> bool {
-        around(&self.past, at).is_none_or(|until| time < until)
+    /// Whether it is known which code it tells of at an address.
+    fn is_sure(&self, at: Avma) -> bool {
+        !has(&self.unsure, at)
     }
+}
+
+/// Whether one of the disjoint ranges, which are in order, has an address.
+fn has(ranges: &[AvmaRange], at: Avma) -> bool {
+    let next = ranges.partition_point(|range| range.start <= at);
+    next.checked_sub(1)
+        .is_some_and(|before| ranges[before].contains(at))
 }
 
 /// The time of the range around an address.
@@ -464,7 +471,7 @@ impl<'a> JitIndex<'a> {
             let map = self.perf_maps.get(&owner).filter(|map| map.is_of(now));
             if let Some(map) = map
                 && (owner == process || map.was_there(at, now))
-                && map.is_there(at, now)
+                && map.is_sure(at)
                 && let Some(hit) = self.in_perf_map(map.object, at)
             {
                 let is_dumped = self.claims.ever(&self.codes, process, at);

@@ -13,7 +13,7 @@ use super::memory::{Program, not_yet};
 use super::owners::{Lives, STALE};
 use super::{
     Absence, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap,
-    ProcessId,
+    ProcessId, has,
 };
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
@@ -107,10 +107,16 @@ impl<'a> Maps<'_, 'a> {
         }
         let story = self.finder.story_beside(path);
         let keeps_frames = story.is_some_and(|story| story.keeps_frames);
-        add_perf_map(index, program, path, map, keeps_frames);
+        let unsure = add_perf_map(index, program, path, map, keeps_frames);
         let path = path.display();
         self.diag
             .note(format!("{path}: {entries} entries used for process {pid}"));
+        if unsure > 0 {
+            self.diag.warn(format!(
+                "{path}: {unsure} of {entries} functions have no name: their memory had other code, too, and a map tells no \
+                 times. A dump does (wasmtime --profile=jitdump)"
+            ));
+        }
     }
 
     /// Gives maps under ids that the recording does not know, those of pid namespaces, to the processes without one: each to
@@ -241,16 +247,17 @@ fn fill_gaps(entries: &mut [MapEntry<'_>]) {
     }
 }
 
+/// Says how many functions it is not sure of.
 fn add_perf_map<'a>(
     index: &mut JitIndex<'a>,
     program: &Program,
     path: &Path,
     mut map: PerfMap<'a>,
     keeps_frames: bool,
-) {
+) -> usize {
     let pid = program.memory.pid;
     let Ok(object) = u32::try_from(index.objects.len()).map(JitObjectId) else {
-        return;
+        return 0;
     };
     let functions = map.entries.len();
     let name = perf_map_name(pid);
@@ -258,19 +265,20 @@ fn add_perf_map<'a>(
     let mut codes = MapCodes::new(object, map);
     let producer = codes.producer;
     // Of memory that a later line tells of again, nobody knows which line is of which time.
-    let mut past = Vec::new();
+    let mut unsure = Vec::new();
     if producer.row().maps_once {
         let retold = retold.iter().map(|range| (range.start.0, range.end.0));
         let retold: BTreeMap<u64, u64> = retold.collect();
-        for &(range, time) in &program.memory.again {
-            past.extend(not_yet(&retold, range).into_iter().map(|part| (part, time)));
-        }
-        past.sort_unstable_by_key(|(range, _)| range.start);
+        let again = program.memory.again.iter();
+        unsure.extend(again.flat_map(|&(range, _)| not_yet(&retold, range)));
+        unsure.sort_unstable_by_key(|range| range.start);
     }
     codes.keeps_frames = keeps_frames && producer == Producer::HotSpot;
     if producer.row().tells_part_of_sizes {
         fill_gaps(&mut codes.entries.raw);
     }
+    let starts = codes.entries.iter().map(|entry| entry.start);
+    let of_unsure = starts.filter(|start| has(&unsure, *start)).count();
     index.codes.push(CodeList::PerfMap(codes));
     let mut fresh = program.memory.fresh.clone();
     fresh.sort_unstable_by_key(|(range, _)| range.start);
@@ -279,7 +287,7 @@ fn add_perf_map<'a>(
         from: program.from,
         until: program.until,
         fresh,
-        past,
+        unsure,
     };
     index.perf_maps.insert(program.process, own);
     index.objects.push(JitObject {
@@ -294,4 +302,5 @@ fn add_perf_map<'a>(
             ..JitStats::default()
         },
     });
+    of_unsure
 }

@@ -74,7 +74,7 @@ fn changes_in_order(changes: &Changes) -> Vec<Happening> {
     let changes = changes.iter_enumerated().map(|(number, (time, change))| {
         let what = match change {
             Change::Fork { .. } => What::Fork(number),
-            Change::Exec(_) | Change::Mapped(..) | Change::Again { .. } => What::Change(number),
+            Change::Exec(_) | Change::Mapped(..) | Change::Again(..) => What::Change(number),
         };
         Happening::new(*time, what)
     });
@@ -280,18 +280,14 @@ impl Replay {
             Change::Fork { parent, child } => self.claims.fork(parent, child, time),
             Change::Exec(process) => self.claims.exec(process, time),
             Change::Mapped(process, range) => self.claims.mapped(process, range, time),
-            Change::Again {
-                process,
-                range,
-                is_other,
-            } => {
+            Change::Again(process, range, again) => {
                 let first_codes = &self.first_codes;
-                let is_ended = |code| {
-                    is_other
-                        || position(first_codes, code)
-                            .is_some_and(|(dump, _)| dumps[dump].codes.producer.row().maps_once)
+                let maps_once = |code| {
+                    position(first_codes, code)
+                        .is_some_and(|(dump, _)| dumps[dump].codes.producer.row().maps_once)
                 };
-                self.claims.mapped_again(process, range, time, is_ended);
+                self.claims
+                    .mapped_again(process, (range, again), time, maps_once);
             }
         }
     }
