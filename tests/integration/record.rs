@@ -853,8 +853,16 @@ fn what_a_killed_recorder_left_is_gathered_later() {
     let (code, _, err) = done(&mut record(&lab, &["--finish", "out"]));
     assert_eq!(code, Some(0), "{err}");
     let made = names(&lab.path("out"));
-    let known = ["perf.data", "kallsyms.gz"].map(str::to_owned);
+    let known = ["perf.data", "kallsyms.gz", "record.json"].map(str::to_owned);
     assert!(made.is_subset(&known.into()), "{made:?}");
+    let story = fs::read(lab.path("out/record.json")).expect("it was told");
+    let story: Value = serde_json::from_slice(&story).expect("JSON");
+    let told = (&story["status"], &story["command"][0]);
+    assert_eq!(told, (&Value::Null, &Value::from("./server")), "{story}");
+    assert!(story["ended"].as_f64() >= story["began"].as_f64());
+    let (code, out, err) = done(&mut record(&lab, &["--again", "out", "--dry-run"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("./server"), "{out}");
 }
 
 #[test]

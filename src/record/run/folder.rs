@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,6 +30,8 @@ const RECORDING: &str = "perf.data";
 const LOG: &str = "perf.log";
 /// How it was recorded.
 pub(super) use crate::input::find::STORY;
+/// The same until it has ended, for `--finish`.
+const PLAN: &str = ".record.json";
 
 /// A folder that was made.
 pub(super) struct Folder {
@@ -154,7 +156,8 @@ pub(super) struct Story<'s> {
     pub(super) request: &'s Request,
     pub(super) options: &'s Options,
     pub(super) environment: &'s Environment,
-    pub(super) status: u8,
+    /// The command's; nothing while it runs.
+    pub(super) status: Option<u8>,
     pub(super) began: SystemTime,
     /// How long the command ran.
     pub(super) ran: Option<Duration>,
@@ -262,7 +265,7 @@ impl Folder {
 
     /// Leaves nothing of what was made here.
     pub(super) fn remove(&mut self) {
-        for name in [RECORDING, LOG] {
+        for name in [RECORDING, LOG, PLAN] {
             let _ = fs::remove_file(self.path.join(name));
         }
         let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
@@ -293,11 +296,15 @@ impl Folder {
         }
     }
 
+    /// Writes down how it is recorded, for [`finish`].
+    pub(super) fn tell_plan(&self, story: &Story<'_>) -> io::Result<()> {
+        write(&self.path.join(PLAN), &in_json(story))
+    }
+
     /// Writes down how it was recorded.
     pub(super) fn tell(&self, story: &Story<'_>) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(&in_json(story))?;
-        let mut file = new_file(&self.path.join(STORY))?;
-        writeln!(file, "{text}")
+        let _ = fs::remove_file(self.path.join(PLAN));
+        write(&self.path.join(STORY), &in_json(story))
     }
 
     /// Gives it to who asked for it, where root did that for somebody.
@@ -323,6 +330,45 @@ impl Folder {
             let _ = lchown(path, Some(user), group);
         }
     }
+}
+
+/// Tells the same of a recording whose recorder was killed, as far as that had written it down.
+///
+/// # Errors
+/// When it is no such text, or cannot be written.
+pub(super) fn finish(folder: &Path, ended: SystemTime, moved: &[Moved]) -> io::Result<()> {
+    /// A command and some variables.
+    const MOST: u64 = 1 << 20;
+    let plan = folder.join(PLAN);
+    let mut text = Vec::new();
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&plan)?;
+    opened.take(MOST).read_to_end(&mut text)?;
+    let mut story: Value = serde_json::from_slice(&text)?;
+    let fields = story.as_object_mut().ok_or(io::ErrorKind::InvalidData)?;
+    fields.insert("ended".to_owned(), json!(seconds(ended)));
+    fields.insert("gathered".to_owned(), gathered(moved));
+    write(&folder.join(STORY), &story)?;
+    fs::remove_file(plan)
+}
+
+fn write(path: &Path, story: &Value) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(story)?;
+    let mut file = new_file(path)?;
+    writeln!(file, "{text}")
+}
+
+fn gathered(moved: &[Moved]) -> Value {
+    let all = moved.iter().map(|moved| {
+        json!({
+            "name": moved.name,
+            "from": moved.from.to_string_lossy(),
+            "copied": moved.copied,
+        })
+    });
+    all.collect()
 }
 
 /// Removes what runtimes were led to while they were recorded, and what perf said.
@@ -426,11 +472,7 @@ fn in_json(story: &Story<'_>) -> Value {
         "frequency": options.frequency,
         "call_graph": call_graph(&options.call_graph),
         "notes": story.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>(),
-        "gathered": story.moved.iter().map(|moved| json!({
-            "name": moved.name,
-            "from": moved.from.to_string_lossy(),
-            "copied": moved.copied,
-        })).collect::<Vec<_>>(),
+        "gathered": gathered(story.moved),
     })
 }
 

@@ -313,6 +313,20 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     let mut folder = prepared.take_folder()?;
     // Where that fails, what lies in it is somebody else's, and stays.
     folder.claim()?;
+    let plan = folder::Story {
+        request: &prepared.request,
+        options: &prepared.options,
+        environment: &prepared.environment,
+        status: None,
+        began,
+        ran: None,
+        used: None,
+        perf_ended: None,
+        notes: &prepared.notes,
+        moved: &[],
+    };
+    // Without it a recording that is ended by force is as good, but for `--again`.
+    let _ = folder.tell_plan(&plan);
     let keeper = Keeper::start(&prepared.request.target);
     let outcome = folder
         .add_files(&prepared.environment.files)
@@ -377,7 +391,7 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         request: &request,
         options: &options,
         environment: &environment,
-        status: ended.status,
+        status: Some(ended.status),
         began,
         ran: command.map(|command| command.ran),
         used: command.and_then(|command| command.used),
@@ -430,7 +444,13 @@ pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
     let target = Target::Command(Vec::new());
     let gathered = gather::gather(folder, &target, began, &keeper::Kept::default());
     folder::forget_switches(folder);
-    Ok((gathered.moved, gathered.notes))
+    let mut notes = gathered.notes;
+    let ended = meta.modified().unwrap_or(SystemTime::now());
+    if let Err(error) = folder::finish(folder, ended, &gathered.moved) {
+        let text = format!("record.json: {error}; --again does not know how it was recorded");
+        notes.push(Note::new(text));
+    }
+    Ok((gathered.moved, notes))
 }
 
 /// How a run ended.
