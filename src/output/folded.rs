@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::text::acts;
+use super::text::{acts, is_plain};
 use crate::flame::without_arguments;
 use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
@@ -343,7 +343,8 @@ fn is_jit(profile: &Profile, frame: &Frame) -> bool {
 
 /// A name that cannot end a frame or a line, nor reach a terminal as a control character.
 fn harmless(name: &str) -> Cow<'_, str> {
-    if name.contains(|c: char| c == ';' || acts(c)) {
+    let is_plain = is_plain(name) && memchr::memchr(b';', name.as_bytes()).is_none();
+    if !is_plain && name.contains(|c: char| c == ';' || acts(c)) {
         let replace = |c: char| match c {
             ';' => ':',
             c if acts(c) => '?',

@@ -12,10 +12,7 @@ use crate::unseen::is_unseen;
 /// text untouched.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    // Most names are plain ASCII, which one pass over the bytes finds out.
-    let plain = |so_far: bool, byte: u8| so_far & (0x20..0x7f).contains(&byte);
-    let is_plain = text.bytes().fold(true, plain);
-    if is_plain || !text.contains(acts) {
+    if is_plain(text) || !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -53,6 +50,12 @@ pub fn harmless_payload(text: &str) -> Cow<'_, str> {
     }
     let parts: Vec<Cow<'_, str>> = text.split('\t').map(harmless).collect();
     Cow::Owned(parts.join("\t"))
+}
+
+/// Whether it is ASCII that a terminal shows, as most names are: one pass over the bytes tells, without a branch for each.
+pub(super) fn is_plain(text: &str) -> bool {
+    let plain = |so_far: bool, byte: u8| so_far & (0x20..0x7f).contains(&byte);
+    text.bytes().fold(true, plain)
 }
 
 /// Whether a terminal does something else with the character than show it.

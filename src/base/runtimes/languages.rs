@@ -36,16 +36,18 @@ fn is_nim(name: &str) -> bool {
     if C_NAMES.contains(&name) {
         return true;
     }
-    let Some((_, module)) = name.rsplit_once("__") else {
+    // All names of native code come here, and few end so.
+    let front = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = front.len() < name.len();
+    let Some(front) = front.strip_suffix('_').filter(|_| is_numbered) else {
         return false;
     };
-    let Some((module, number)) = module.rsplit_once('_') else {
+    let Some((_, module)) = front.rsplit_once("__") else {
         return false;
     };
-    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let folders = ["systemZ", "pureZ", "stdZ", "coreZ", "posixZ"];
     let is_known = module == "system" || folders.iter().any(|folder| module.starts_with(folder));
-    is_number && is_known
+    is_known && !module.ends_with('_')
 }
 
 /// `base_GHCziShow_zdwitoszq_info`: package, module and name, with a word for what it is. A module alone in front is the program's.

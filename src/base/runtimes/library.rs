@@ -347,7 +347,8 @@ fn without_sigils(mut of: &str) -> &str {
 
 /// The part before the first `::` that is outside of brackets.
 fn first_segment(path: &str) -> Option<&str> {
-    let at = path.find([':', '<', '(', ' ', ';', ','])?;
+    let ends = |byte: u8| matches!(byte, b':' | b'<' | b'(' | b' ' | b';' | b',');
+    let at = path.bytes().position(ends)?;
     path[at..].starts_with("::").then(|| &path[..at])
 }
 
