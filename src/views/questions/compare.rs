@@ -871,7 +871,26 @@ impl<'i> Unclear<'i> {
         };
         unclear.too_many(pairs, sides);
         unclear.left(pairs, sides, runs);
+        if runs.iter().copied().flatten().any(|run| run.is_plain) {
+            unclear.of_plain(pairs, sides);
+        }
         unclear
+    }
+
+    /// Native functions of a name that both sides have left: cut names are shared, and debug information of one side alone tells them
+    /// apart there.
+    fn of_plain(&mut self, pairs: &[Pair], [olds, news]: [&[&'i Identity]; 2]) {
+        let key = |one: &'i Identity| (one.object.as_str(), one.name.name.as_str());
+        let is_native = |one: &&Identity| one.name.file.is_empty();
+        let left = |one: Option<usize>, other: Option<usize>| one.filter(|_| other.is_none());
+        let old = pairs.iter().filter_map(|pair| left(pair.base, pair.new));
+        let old = old.map(|at| olds[at]).filter(is_native);
+        let old: BTreeSet<(&str, &str)> = old.map(key).collect();
+        let new = pairs.iter().filter_map(|pair| left(pair.new, pair.base));
+        let new = new.map(|at| news[at]).filter(is_native);
+        let both = new.map(key).filter(|name| old.contains(name));
+        self.all
+            .extend(both.map(|(object, name)| (object, name, "", (0, 0))));
     }
 
     /// By side: 0 is the base.

@@ -164,6 +164,8 @@ pub struct Run {
     pub scripts: Scripts,
     /// What the names of its Rust functions are of.
     pub manglings: Manglings,
+    /// Whether names of native code are cut to what both manglings tell.
+    pub is_plain: bool,
 }
 
 /// Whether two sides are of the same recordings, at two times.
@@ -217,6 +219,7 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         programs: run.programs.clone(),
         scripts: run.scripts.clone(),
         manglings: run.manglings,
+        is_plain: run.is_plain,
         files: run.files.clone(),
         several: run.several.iter().map(named).collect(),
         ..*run
@@ -279,6 +282,28 @@ pub fn reduce(
         run.functions = paid(profile, functions, tally, by);
     }
     run
+}
+
+/// Functions of native code that are several in a file, where their names are cut to what both of Rust's manglings tell: instances of
+/// one with other types, and closures.
+#[must_use]
+pub fn instances(profile: &Profile, functions: &Functions) -> BTreeSet<Identity> {
+    let is_native = |symbol: SymbolId| {
+        let symbol = &profile[symbol];
+        symbol.producer.is_none() && !symbol.inlined && !profile[symbol.object].is_kernel
+    };
+    let mut first: FxHashMap<(FunctionId, Option<ObjectId>), SymbolId> = FxHashMap::default();
+    let mut several = BTreeSet::new();
+    for (id, frame) in profile.frames.iter_enumerated() {
+        if let Some(symbol) = frame.symbol.filter(|symbol| is_native(*symbol)) {
+            let function = functions.of_frame(id);
+            let known = first.entry((function, frame.object)).or_insert(symbol);
+            if *known != symbol {
+                several.insert(functions.identity(profile, function));
+            }
+        }
+    }
+    several
 }
 
 /// CPython writes code once for each function, with its name and file alone: two lambdas of one function are one name, in one process
