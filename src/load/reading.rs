@@ -259,7 +259,10 @@ impl<'a> Reading<'_, 'a> {
         // Kept until the threads that use it have ended.
         let kernel = dsos.kernel_loader();
         std::thread::scope(|scope| {
-            let (session, recorded) = self.index(scope, &kernel, dsos, jit);
+            let (mut session, recorded) = self.index(scope, &kernel, dsos, jit);
+            if let Some(seen) = session.seen {
+                session.dsos.tell_times(seen);
+            }
             // The pieces of a stream are still there.
             let is_known_again = self.needs.contains(Needs::DIGEST);
             let digest = is_known_again.then(|| self.recording.digest());
@@ -303,10 +306,13 @@ impl<'a> Reading<'_, 'a> {
     {
         // Of several recordings each has a thread: what is read beside one takes it from another.
         let is_alone = self.together.is_none() || self.options.reading.threads > 1;
+        let knows_times = dsos.knows_times();
         if is_alone {
             let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
             scope.spawn(|| dumps.run());
-            scope.spawn(|| symbols.run());
+            if knows_times {
+                scope.spawn(|| symbols.run());
+            }
         }
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = is_alone.then_some(|| scope.spawn(|| kernel.load()));

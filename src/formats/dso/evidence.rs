@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::elf::ElfFile;
 use super::fit::{Fit, MappedPart, fit};
 use super::{BuildId, Dso};
+use crate::address::Timestamp;
 use crate::input::FileFacts;
 
 /// Why a file is taken for the one that was mapped; the better ones are greater.
@@ -164,12 +165,12 @@ impl Against {
 }
 
 /// What tells that a file is the one that was mapped, or what speaks against it. `is_system`: it has the recorded path on this
-/// machine, and not below some folder.
+/// machine, and not below some folder. `here` is when it was made, and when that begins by the recording's clock.
 pub(super) fn judge(
     elf: &ElfFile<'_>,
     facts: Option<FileFacts>,
     dso: &Dso,
-    here: Option<&Span>,
+    (here, began): (Option<&Span>, Option<Timestamp>),
     is_system: bool,
 ) -> Result<Evidence, Against> {
     let found = elf.build_id();
@@ -199,7 +200,9 @@ pub(super) fn judge(
     let known = facts.zip(here);
     let of_system = known.filter(|_| is_system);
     let is_newer = of_system.is_some_and(|(facts, here)| facts.written >= here.end);
-    let is_overwritten = of_system.is_some_and(|(facts, here)| was_overwritten(facts, dso, here));
+    let is_overwritten = of_system
+        .zip(began)
+        .is_some_and(|((facts, here), began)| was_overwritten(facts, dso, (here, began)));
     let known = known.filter(|_| !was_used_again);
     let inode = known.and_then(|(facts, here)| by_inode(facts, dso, here, is_system));
     match inode {
@@ -236,13 +239,16 @@ pub(super) fn judge(
 }
 
 /// Whether other content came into the mapped file while it was recorded, as `cp` does it. In the end perf reads the build ID of that.
-fn was_overwritten(facts: FileFacts, dso: &Dso, here: &Span) -> bool {
+fn was_overwritten(facts: FileFacts, dso: &Dso, (here, began): (&Span, Timestamp)) -> bool {
     /// Two clocks differ by less than this part of the time, and files have the time of the last tick.
     const DRIFT: u32 = 5000;
     const TICK: Duration = Duration::from_millis(20);
     let is_it = dso.inode.is_none_or(|inode| inode.2 == facts.inode);
     let length = here.end.duration_since(here.start).unwrap_or_default();
-    let mapped = dso.mapped_at.map(|at| at + length / DRIFT + TICK);
+    let mapped = dso.mapped_at.and_then(|at| {
+        let since = Duration::from_nanos(at.0.saturating_sub(began.0));
+        here.start.checked_add(since + length / DRIFT + TICK)
+    });
     is_it && facts.written < here.end && mapped.is_some_and(|mapped| mapped < facts.written)
 }
 

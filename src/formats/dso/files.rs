@@ -3,6 +3,7 @@
 //! In: a DSO's name and build ID, and where to look. Out: parsed ELF files of the right build. A file of
 //! another build is never used; it is reported when nothing better is found.
 
+use std::cell::OnceCell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
+use crate::address::Timestamp;
 use crate::arch::Arch;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::find::{
@@ -162,6 +164,8 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) arch: Option<Arch>,
     /// When it was made, if it is of this machine.
     pub(crate) here: Option<&'t Span>,
+    /// When that begins, by the recording's clock.
+    pub(crate) began: Option<Timestamp>,
     /// What other DSOs have opened, of this recording or of others.
     pub(crate) kin: &'t Kin<'a>,
 }
@@ -251,6 +255,21 @@ impl Missed {
 /// A file that may be the one that was mapped, what tells so, and where it is.
 type Candidate<'a> = (Arc<ElfFile<'a>>, Evidence, Door);
 
+/// The file of the recorded path, where that is another one than what was mapped.
+struct Refuted<'a> {
+    elf: Arc<ElfFile<'a>>,
+    why: Against,
+}
+
+impl Refuted<'_> {
+    /// Whether what tells of a candidate tells of this file. perf read the table's ID in the end from this path, and so did who copied
+    /// the file.
+    fn speaks_against(&self, elf: &ElfFile<'_>, evidence: Evidence) -> bool {
+        evidence == Evidence::Table
+            || self.why == Against::Overwritten && self.elf.bytes() == elf.bytes()
+    }
+}
+
 /// Why a candidate was not used.
 #[derive(Debug)]
 enum Refused {
@@ -293,14 +312,20 @@ impl<'a> Opener<'_, 'a> {
                 || evidence == Evidence::Id
         };
         let look = Look::new(self.diag, Kind::Program, &dso.long_name);
-        // perf read the table's ID in the end from the file of this path: where that is another file than what was mapped, the ID is
-        // that of the other one, wherever a copy of it lies.
-        let mut is_refuted = false;
+        let refuted = OnceCell::new();
         for door in look.doors(self.search.programs(&dso.long_name, ids)) {
             let opened = self.open_mapped(&door, dso);
-            let opened = opened.and_then(|(elf, evidence)| match evidence {
-                Evidence::Table if is_refuted => Err(Refused::For(Against::OtherInode)),
-                _ => Ok((elf, evidence)),
+            let opened = opened.and_then(|(elf, evidence)| {
+                if evidence >= Evidence::Inode || door.path() == path_of(&dso.long_name) {
+                    return Ok((elf, evidence));
+                }
+                let refuted: &Option<Refuted<'a>> = refuted.get_or_init(|| self.refuted(dso));
+                match refuted {
+                    Some(file) if file.speaks_against(&elf, evidence) => {
+                        Err(Refused::For(file.why))
+                    }
+                    _ => Ok((elf, evidence)),
+                }
             });
             match opened {
                 Ok((elf, evidence)) if is_sure(evidence) => {
@@ -313,11 +338,6 @@ impl<'a> Opener<'_, 'a> {
                 }
                 Err(why) => {
                     look.missed(door.path(), &why);
-                    let is_other = matches!(
-                        why,
-                        Refused::For(Against::OtherInode | Against::Overwritten)
-                    );
-                    is_refuted |= is_other && door.path() == path_of(&dso.long_name);
                     refused.push((door.path().to_owned(), why));
                 }
             }
@@ -346,6 +366,19 @@ impl<'a> Opener<'_, 'a> {
             refutes_id: refused.iter().any(is_other),
             refused,
         })
+    }
+
+    /// The file of the recorded path, if it is there and known to be another one than what was mapped.
+    fn refuted(&self, dso: &Dso) -> Option<Refuted<'a>> {
+        self.here?;
+        let door = self.search.recorded(&dso.long_name)?;
+        let elf = self.open(&door).ok()?;
+        match self.open_mapped(&door, dso) {
+            Err(Refused::For(why @ (Against::OtherInode | Against::Overwritten))) => {
+                Some(Refuted { elf, why })
+            }
+            _ => None,
+        }
     }
 
     /// The file where a process that had it mapped still sees it, if more than its path tells that it is that.
@@ -442,7 +475,7 @@ impl<'a> Opener<'_, 'a> {
         let opened = self.here.and_then(|_| door.open().ok());
         let facts = opened.and_then(|opened| facts_of(opened.file(), opened.meta()));
         let is_system = door.path() == path_of(&dso.long_name);
-        let evidence = judge(&elf, facts, dso, self.here, is_system);
+        let evidence = judge(&elf, facts, dso, (self.here, self.began), is_system);
         Ok((elf, evidence.map_err(Refused::For)?))
     }
 

@@ -17,7 +17,7 @@ use super::kin::{Kin, SymbolCell};
 use super::plt;
 use super::symtab::SymbolTable;
 use super::{BuildId, Dso, DsoId, DsoKind};
-use crate::address::FileOffset;
+use crate::address::{FileOffset, Timestamp};
 use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
 use crate::find::{self, Kind, Look, Place, SearchPaths};
@@ -256,6 +256,7 @@ pub struct Preloader<'a> {
     pub(super) diag: &'a Diagnostics,
     pub(super) arch: Option<Arch>,
     pub(super) here: Option<Span>,
+    pub(super) began: Option<Timestamp>,
     pub(super) kin: Arc<Kin<'a>>,
 }
 
@@ -277,6 +278,7 @@ impl Preloader<'_> {
                     diag: self.diag,
                     arch: self.arch,
                     here: self.here.as_ref(),
+                    began: self.began,
                     kin: &self.kin,
                 };
                 let loading = Loading {

@@ -53,8 +53,8 @@ pub struct Dso {
     pub(super) rivals: Arc<[Rival]>,
     /// Its executable mappings, some of them.
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
-    /// When the first of these was made, by the clock of files, for recordings of this machine.
-    pub(super) mapped_at: Option<SystemTime>,
+    /// When the first of these was made.
+    pub(super) mapped_at: Option<Timestamp>,
     /// Processes that had it mapped, some of them, and when that was told first, for recordings of this machine.
     pub(super) mapped_by: SmallVec<[(u32, SystemTime); 1]>,
 }
@@ -191,6 +191,24 @@ impl<'a> DsoTable<'a> {
     /// `first` is when that begins by the recording's clock, where it tells.
     pub fn set_made_here(&mut self, when: Span, first: Option<Timestamp>) {
         (self.here, self.first) = (Some(when), first);
+    }
+
+    /// Whether files can be judged by the times at which they were mapped, before all of the recording was read.
+    #[must_use]
+    pub const fn knows_times(&self) -> bool {
+        self.here.is_none() || self.first.is_some()
+    }
+
+    /// Times of the first and of the last sample, for a recording whose header does not tell.
+    pub fn tell_times(&mut self, (first, last): (u64, u64)) {
+        if self.knows_times() || first == 0 {
+            return;
+        }
+        if let Some(here) = &mut self.here {
+            let length = Duration::from_nanos(last.saturating_sub(first));
+            here.start = here.end.checked_sub(length).unwrap_or(here.start);
+            self.first = Some(Timestamp(first));
+        }
     }
 
     /// The architecture that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
@@ -344,9 +362,8 @@ impl<'a> DsoTable<'a> {
     pub fn note_mapped(&mut self, id: DsoId, part: MappedPart, time: Timestamp) {
         /// More tell nothing new: a file has one or two executable segments.
         const MOST: usize = 8;
-        let at = self.wall_clock(time);
         let dso = &mut self.dsos[id];
-        dso.mapped_at = dso.mapped_at.into_iter().chain(at).min();
+        dso.mapped_at = Some(dso.mapped_at.map_or(time, |known| known.min(time)));
         let mapped = &mut dso.mapped;
         if mapped.len() < MOST && !mapped.contains(&part) {
             mapped.push(part);
@@ -530,6 +547,7 @@ impl<'a> DsoTable<'a> {
             diag: self.diag,
             arch: self.arch,
             here: self.here.clone(),
+            began: self.first,
             kin: Arc::clone(&self.kin),
         }
     }
@@ -654,6 +672,7 @@ impl<'a> DsoTable<'a> {
             diag: self.diag,
             arch: self.arch,
             here: self.here.as_ref(),
+            began: self.first,
             kin: &self.kin,
         }
     }
