@@ -129,6 +129,9 @@ pub enum Habit {
     /// A blob of many pieces of code (HotSpot's interpreter and stubs): its first bytes say nothing
     /// about the rest.
     Blob,
+    /// Pieces that jump on and leave the stack alone: on its top is where whoever called them goes on (HotSpot's vtable and itable
+    /// stubs, and the pieces of its inline caches).
+    Jumps,
     /// CPython's trampoline without frame pointer: 8 bytes of stack between its two `sub`/`add`.
     PyTrampoline,
     /// The base of an Erlang process: nothing called it.
@@ -167,6 +170,8 @@ pub struct HostLoop {
     pub file: &'static [u8],
     /// The function's name, exported.
     pub function: &'static [u8],
+    /// What code is called that puts all registers on the stack.
+    pub saves_all: &'static [u8],
 }
 
 /// A runtime: a row of the table.

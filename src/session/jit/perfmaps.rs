@@ -268,6 +268,9 @@ fn add_perf_map<'a>(
         past.sort_unstable_by_key(|(range, _)| range.start);
     }
     codes.keeps_frames = keeps_frames && producer == Producer::HotSpot;
+    if codes.keeps_frames {
+        index.keeping.insert(program.process);
+    }
     if producer.row().tells_part_of_sizes {
         fill_gaps(&mut codes.entries.raw);
     }
