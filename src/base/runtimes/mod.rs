@@ -225,6 +225,8 @@ pub struct Runtime {
     /// Whether compilers or bundlers made its scripts, and source maps may lead to what they made them from.
     pub has_source_maps: bool,
 
+    /// Whether its functions keep frame pointers where they call, without being told to.
+    pub keeps_frames: bool,
     /// How code of this name treats the stack.
     pub habit: fn(&[u8]) -> Habit,
     /// Whether it puts the start of code of this name on the stack as a return address, without a call.
@@ -302,6 +304,7 @@ impl Runtime {
         patches_calls: false,
         compiles_wasm: false,
         has_source_maps: false,
+        keeps_frames: false,
         habit: |_| Habit::Unknown,
         is_entered_by_return: |_| false,
         interpreter: None,

@@ -267,7 +267,8 @@ fn add_perf_map<'a>(
         }
         past.sort_unstable_by_key(|(range, _)| range.start);
     }
-    codes.keeps_frames = keeps_frames && producer == Producer::HotSpot;
+    codes.keeps_frames =
+        producer.row().keeps_frames || keeps_frames && producer == Producer::HotSpot;
     if codes.keeps_frames {
         index.keeping.insert(program.process);
     }
