@@ -36,7 +36,7 @@ pub use builder::JitBuilder;
 pub use clock::RecordingClock;
 pub use codes::JitCode;
 #[cfg(test)]
-pub(crate) use codes::{CodeList, codes_of, map_of};
+pub(crate) use codes::{CodeList, codes_of, map_of, map_with_frames_of};
 pub use early::EarlyReader;
 
 use std::path::PathBuf;
