@@ -12,7 +12,7 @@ use crate::parallel::in_parallel;
 use crate::perfdata::{RecordPos, Recording};
 use crate::session::frame_sizes::FrameSizes;
 use crate::session::{SampleId, SampleRef, Samples, Session};
-use crate::unwind::{UserState, frame_sizes};
+use crate::unwind::{Met, UserState, frame_sizes};
 
 use super::Options;
 
@@ -50,13 +50,14 @@ pub fn sizes<'a>(
         let window = Window::new(store, recording.region(), Window::BEHIND_FIRST);
         let pieces = wanted.chunks(PIECE).collect();
         let parts = in_parallel(pieces, options.threads, |ranks: &[usize]| {
-            let (mut part, cache) = (FrameSizes::default(), MapCache::default());
+            let (mut part, mut met) = (FrameSizes::default(), Met::default());
+            let cache = MapCache::default();
             if let Some(first) = ranks.first() {
                 window.reached(sample(*first).pos.offset());
             }
             for &rank in ranks {
                 let record = recording.record_bytes(sample(rank).pos);
-                look.take(sample(rank), record, &cache, &mut part);
+                look.take(sample(rank), record, &cache, &mut (&mut part, &mut met));
             }
             part
         });
@@ -64,7 +65,7 @@ pub fn sizes<'a>(
         return found;
     }
     wanted.sort_by_key(|rank| sample(*rank).pos);
-    let (mut rest, cache) = (wanted.as_slice(), MapCache::default());
+    let (mut rest, cache, mut met) = (wanted.as_slice(), MapCache::default(), Met::default());
     let chunks = recording.chunks_to_keep();
     while !rest.is_empty()
         && let Some((number, bytes)) = chunks.next()
@@ -74,7 +75,7 @@ pub fn sizes<'a>(
         for &rank in now {
             let record = Recording::record_in(&bytes, sample(rank).pos);
             let record = record.filter(|_| sample(rank).pos.chunk() == number);
-            look.take(sample(rank), record, &cache, &mut found);
+            look.take(sample(rank), record, &cache, &mut (&mut found, &mut met));
         }
         rest = later;
     }
@@ -94,7 +95,7 @@ impl<'s> Look<'s, '_> {
         head: &SampleRef,
         record: Option<&[u8]>,
         cache: &'s MapCache<'s>,
-        found: &mut FrameSizes,
+        (found, met): &mut (&mut FrameSizes, &mut Met),
     ) {
         let event = &self.recording.events[head.layout];
         let Some(mut sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
@@ -110,6 +111,7 @@ impl<'s> Look<'s, '_> {
         };
         let space = SpaceAt::of(self.session, head, cache);
         let state = UserState { regs, stack };
-        frame_sizes(arch, &state, &space, |code, size| found.add(code, size));
+        let code = (head.space.0.into(), &space);
+        frame_sizes(arch, &state, code, met, |code, size| found.add(code, size));
     }
 }

@@ -59,7 +59,7 @@ use crate::session::SpaceId;
 use crate::stack_end::StackEnd;
 
 pub use cfi::CfiTables;
-pub use sizes::frame_sizes;
+pub use sizes::{Met, frame_sizes};
 
 /// What the unwinder asks about the recorded process at the sample's time.
 pub trait CodeSpace<'a> {

@@ -8,7 +8,7 @@ use crate::jit::{CodeList, JitCodeId, map_with_frames_of};
 use crate::session::frame_sizes::FrameSizes;
 use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{FramePointer, Frameless, Ip, PastFrames};
-use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin, frame_sizes};
+use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin, Met, frame_sizes};
 
 const CODE: u64 = 0x7f00_0000_0000;
 const SP: u64 = 0x7ffe_0000_1000;
@@ -204,9 +204,16 @@ fn sizes_are_those_of_frames_between_calls_of_such_code() {
         let sample = Sample::x86(inside(LEAF), sp, fp, &stack(caller, 7)[words..]);
         let mut found = Vec::new();
         let state = sample.state();
-        frame_sizes(Arch::X86_64, &state, &space, |code, size| {
-            found.push((code, size));
-        });
+        let of = (0, &space);
+        frame_sizes(
+            Arch::X86_64,
+            &state,
+            of,
+            &mut Met::default(),
+            |code, size| {
+                found.push((code, size));
+            },
+        );
         found
     };
     // Whose frame the first one is, nobody knows.
