@@ -373,6 +373,11 @@ impl<'a> Reading<'_, 'a> {
             let returns = weigh::returns(self.source(&session), &recorded);
             session = session.with_returns(returns);
         }
+        if self.needs.contains(Needs::STACKS) && collect::needs_sizes(&session) {
+            let (history, reading) = ((&session, &recorded), self.options.reading);
+            let sizes = collect::sizes(self.recording, self.store, history, reading);
+            session = session.with_frame_sizes(sizes);
+        }
         let source = self.source(&session);
         let waits = if self.needs.contains(Needs::WAITS) {
             weigh::waits(source, &recorded)

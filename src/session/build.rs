@@ -12,6 +12,7 @@ use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 use crate::run_state::RunState;
 
+use super::frame_sizes::FrameSizes;
 use super::kernel_maps::KernelMaps;
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
@@ -233,6 +234,7 @@ impl<'a> Session<'a> {
             has_return_probes,
             has_copied_code,
             returns: Returns::default(),
+            frame_sizes: FrameSizes::default(),
             spaces,
             processes,
             last,
@@ -252,6 +254,15 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn with_returns(self, returns: Returns) -> Self {
         Self { returns, ..self }
+    }
+
+    /// The history, with what stacks tell of the sizes of frames.
+    #[must_use]
+    pub fn with_frame_sizes(self, frame_sizes: FrameSizes) -> Self {
+        Self {
+            frame_sizes,
+            ..self
+        }
     }
 }
 

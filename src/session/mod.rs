@@ -9,6 +9,7 @@
 //! snapshots share what did not change ([`maps`]). JIT code is not a mapping; it has an index of its
 //! own by address and time ([`jit`]).
 
+pub mod frame_sizes;
 pub mod jit;
 pub mod kernel_maps;
 pub mod listing;
@@ -30,6 +31,7 @@ use crate::run_state::RunState;
 use crate::stack_end::StackEnd;
 
 use crate::jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
+use frame_sizes::FrameSizes;
 use kernel_maps::KernelMaps;
 use maps::{MapTable, Mapping};
 use marks::Mark;
@@ -194,6 +196,8 @@ pub struct Session<'a> {
     pub has_return_probes: bool,
     /// What was in their place, as far as the recording tells.
     pub returns: Returns,
+    /// How large frames are in code with frame pointers and no bytes, as far as stacks tell.
+    pub frame_sizes: FrameSizes,
     /// Records of switches away from threads.
     pub switches: u64,
     /// How many threads ran at each sample, if it was asked for.

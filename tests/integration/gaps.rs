@@ -19,30 +19,45 @@ fn without_frame_pointers([a, b, c]: [u64; 3]) -> tempfile::TempDir {
 
 /// A recording of functions of which a perf map has names and no code.
 fn mapped_code(comm: &str, names: [&str; 3], between: [u64; 4]) -> tempfile::TempDir {
+    let mut recording = recording_of(comm, 3);
+    let outer = [SP + 48, PROGRAM + 0x100, 0, 0];
+    let words = [&between[..], &outer].concat();
+    for time in 1..=40 {
+        add_sample(&mut recording, time, (JIT + 0x10, SP, SP + 32), &words);
+    }
+    folder_of(&recording, &names)
+}
+
+/// A process with a program and so many functions, without samples.
+fn recording_of(comm: &str, functions: u64) -> Recording {
     let mut recording = Recording::new(Stacks::Dwarf);
     recording.comm(77, 77, comm.as_bytes());
     recording.map(77, PROGRAM, 0x1000, 0, b"/nowhere/mono-sgen");
-    recording.map(77, JIT, 0x3000, 0, b"//anon");
+    recording.map(77, JIT, functions * 0x1000, 0, b"//anon");
+    recording
+}
+
+/// Adds a sample with these registers and words of the stack.
+fn add_sample(recording: &mut Recording, time: u64, (ip, sp, fp): (u64, u64, u64), words: &[u64]) {
     let mut registers = [0; 20];
-    // rbp, rsp, rip
-    (registers[6], registers[7], registers[8]) = (SP + 32, SP, JIT + 0x10);
-    let outer = [SP + 48, PROGRAM + 0x100, 0, 0];
-    let words = [&between[..], &outer].concat();
+    (registers[6], registers[7], registers[8]) = (fp, sp, ip);
     let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    for time in 1..=40 {
-        recording.sample(&Sample {
-            ip: JIT + 0x10,
-            pid: 77,
-            tid: 77,
-            time,
-            period: 1,
-            chain: &[],
-            user: Some(User {
-                registers: &registers,
-                stack: &stack,
-            }),
-        });
-    }
+    recording.sample(&Sample {
+        ip,
+        pid: 77,
+        tid: 77,
+        time,
+        period: 1,
+        chain: &[],
+        user: Some(User {
+            registers: &registers,
+            stack: &stack,
+        }),
+    });
+}
+
+/// A folder with a recording and the map of its functions.
+fn folder_of(recording: &Recording, names: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("perf.data"), recording.file()).expect("it can be written");
@@ -91,15 +106,20 @@ fn frames_of_code_without_frame_pointers_are_missing_and_marked() {
     assert!(said(&folder, &["check"]).contains("100.00% complete (40 of 40)"));
 }
 
+/// Says that Java was told to keep frame pointers.
+fn keep_frames(folder: &tempfile::TempDir) {
+    let story = r#"{"command": ["java", "A"], "began": 1, "ended": 2, "status": 0,
+        "environment": {"_JAVA_OPTIONS": "-XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"}}"#;
+    fs::write(folder.path().join("record.json"), story).expect("it can be written");
+}
+
 /// Java that was told to keep frame pointers goes past a caller only where its frame is not built yet or not there any more.
 #[test]
 fn code_that_keeps_frame_pointers_lacks_callers_at_its_ends_alone() {
     let names = ["int A.fib(int)", "void A.middle()", "void A.main()"];
     let of = |between| {
         let folder = mapped_code("java", names, between);
-        let story = r#"{"command": ["java", "A"], "began": 1, "ended": 2, "status": 0,
-            "environment": {"_JAVA_OPTIONS": "-XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer"}}"#;
-        fs::write(folder.path().join("record.json"), story).expect("it can be written");
+        keep_frames(&folder);
         said(&folder, &["fold"])
     };
     let (middle, main) = (JIT + 0x1010, JIT + 0x2010);
@@ -109,6 +129,62 @@ fn code_that_keeps_frame_pointers_lacks_callers_at_its_ends_alone() {
     assert_eq!(of([7, middle, 7, 7]), marked);
     // What earlier calls left within its frame is none, however many those were.
     assert_eq!(of([7, 7, middle, main]), "java;[mono-sgen];int A.fib 40\n");
+}
+
+/// In Java the frames of a method have one size, which proves who called one that was interrupted outside of its frame. Other samples
+/// of any thread and time tell the size: what is found depends on no order.
+#[test]
+fn sizes_of_frames_are_learned_from_all_samples_alike() {
+    /// More than one thread takes at a time.
+    const EACH: u64 = 5000;
+    const MAIN: u64 = JIT + 0x2010;
+    let [fib, middle, other] = [JIT + 0x10, JIT + 0x1010, JIT + 0x3010];
+    let names = [
+        "int A.fib(int)",
+        "void A.middle()",
+        "void A.main()",
+        "void A.other()",
+    ];
+    let mut recording = recording_of("java", names.len() as u64);
+    let mut time = 0;
+    let mut add = |(sp, fp): (u64, u64), words: &[u64]| {
+        time += 1;
+        add_sample(&mut recording, time, (fib, sp, fp), words);
+    };
+    // From the frame of `fib` outwards: `caller`, whose frame has so many words, and `main`.
+    let frames = |caller, size: u64| {
+        let outer = [SP + 32 + size * 8, caller];
+        let words = vec![7; usize::try_from(size).expect("small")];
+        [
+            &[SP + 16, fib][..],
+            &outer,
+            &words,
+            &[SP + 64 + size * 8, MAIN, 7, 7, 0, 0],
+        ]
+        .concat()
+    };
+    for (caller, sizes) in [(middle, [4, 4]), (other, [4, 6])] {
+        for size in sizes {
+            for _ in 0..EACH {
+                add((SP, SP), &frames(caller, size));
+            }
+        }
+        // Before the frame of `fib` is built.
+        for _ in 0..10 {
+            add((SP + 24, SP + 64), &frames(caller, 4)[3..]);
+        }
+    }
+    let folder = folder_of(&recording, &names);
+    keep_frames(&folder);
+    let fold = |threads| said(&folder, &["fold", "--threads", threads]);
+    let alone = fold("1");
+    let outer = "java;void A.main";
+    let found = folded(&alone);
+    let of = |stack: &str| found.get(&format!("{outer};{stack}int A.fib")).copied();
+    assert_eq!(of("void A.middle;"), Some(10), "{alone}");
+    assert_eq!(of("[incomplete];"), Some(10), "{alone}");
+    assert_eq!(alone, fold("2"));
+    assert_eq!(alone, fold("3"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! .NET and Mono, which run the same programs.
 
 use super::{
-    Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe, switch,
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe,
+    switch,
 };
 
 const OWN: &str = "classes outside System., Mono., Microsoft.";
@@ -14,6 +15,8 @@ pub(super) const DOTNET: Runtime = Runtime {
     is_name: is_of_dotnet,
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
+    keeps_frames: true,
+    habit,
     kind,
     tier,
     own: Some(OWN),
@@ -111,6 +114,25 @@ pub(super) fn without_tier(name: &str) -> Option<&str> {
     let name = name.trim_end();
     let mut cut = TIERS.iter().filter_map(|(word, _)| name.strip_suffix(word));
     cut.next().filter(|rest| !rest.is_empty())
+}
+
+/// How the names of stubs end that jump to a method: those before a method has code or another one, and of virtual calls. Resolving
+/// stubs are no such, for they put a register on the stack.
+const JUMPS: [&[u8]; 6] = [
+    b"<PRECODE_FIXUP>",
+    b"<PRECODE_STUB>",
+    b"<GenerateVTableCallStub>",
+    b"<GenerateDispatchStub>",
+    b"<MethodCallThunk>",
+    b"<VSD_DispatchStub>",
+];
+
+fn habit(name: &[u8]) -> Habit {
+    if name.starts_with(b"stub") && JUMPS.iter().any(|jumps| name.ends_with(jumps)) {
+        Habit::Jumps
+    } else {
+        Habit::Unknown
+    }
 }
 
 /// A tier of the compiler at the end, the library of all, or a stub.

@@ -30,6 +30,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),
+    frames_besides: Some("java -agentpath:libperf-jvmti.so, whose dump has the code"),
     activities: ACTIVITIES,
     programs: &["java"],
     libraries: &["libjvm", "libjli"],
@@ -102,12 +103,17 @@ const ACTIVITIES: &[Activity] = &[
     ),
 ];
 
+/// What stands between a call and the method that it is of: the stubs of virtual calls, and those of calls whose target is being changed.
+const JUMPS: [&[u8]; 2] = [b"vtable chunks", b"InlineCacheBuffer"];
+
 /// Methods are named like `Lpkg/Class;method(Lsig;)V`, in HotSpot's own maps like `int pkg.Class.method(int)`; everything
 /// else is runtime code.
 fn habit(name: &[u8]) -> Habit {
     let by_agent = name.starts_with(b"L") && name.contains(&b';');
     if by_agent || signature(name).is_some() {
         Habit::Unknown
+    } else if JUMPS.iter().any(|jumps| name.starts_with(jumps)) {
+        Habit::Jumps
     } else {
         Habit::Blob
     }

@@ -129,6 +129,9 @@ pub enum Habit {
     /// A blob of many pieces of code (HotSpot's interpreter and stubs): its first bytes say nothing
     /// about the rest.
     Blob,
+    /// Pieces that jump on and leave the stack alone: on its top is where whoever called them goes on (HotSpot's vtable and itable
+    /// stubs, and the pieces of its inline caches).
+    Jumps,
     /// CPython's trampoline without frame pointer: 8 bytes of stack between its two `sub`/`add`.
     PyTrampoline,
     /// The base of an Erlang process: nothing called it.
@@ -167,6 +170,8 @@ pub struct HostLoop {
     pub file: &'static [u8],
     /// The function's name, exported.
     pub function: &'static [u8],
+    /// What code is called that puts all registers on the stack.
+    pub saves_all: &'static [u8],
 }
 
 /// A runtime: a row of the table.
@@ -220,6 +225,8 @@ pub struct Runtime {
     /// Whether compilers or bundlers made its scripts, and source maps may lead to what they made them from.
     pub has_source_maps: bool,
 
+    /// Whether its functions keep frame pointers where they call, without being told to.
+    pub keeps_frames: bool,
     /// How code of this name treats the stack.
     pub habit: fn(&[u8]) -> Habit,
     /// Whether it puts the start of code of this name on the stack as a return address, without a call.
@@ -258,6 +265,8 @@ pub struct Runtime {
     pub switches: &'static [Switch],
     /// How its code gets frames that can be followed, if not as everybody's.
     pub frames: Option<&'static str>,
+    /// The same where it was told to keep frame pointers, which does not help with everything.
+    pub frames_besides: Option<&'static str>,
     /// What of its code is missing in every dump, and that nothing can be done about it.
     pub gaps_in_dump: Option<&'static str>,
     /// The same of perf maps.
@@ -297,6 +306,7 @@ impl Runtime {
         patches_calls: false,
         compiles_wasm: false,
         has_source_maps: false,
+        keeps_frames: false,
         habit: |_| Habit::Unknown,
         is_entered_by_return: |_| false,
         interpreter: None,
@@ -321,6 +331,7 @@ impl Runtime {
         recipes: &[],
         switches: &[],
         frames: None,
+        frames_besides: None,
         gaps_in_dump: None,
         gaps_in_map: None,
         gives_up_at_stubs: None,

@@ -17,6 +17,7 @@ pub(super) const PHP: Runtime = Runtime {
     host_loop: Some(HostLoop {
         file: b"php",
         function: b"execute_ex",
+        saves_all: b"JIT$$trace_exit",
     }),
     clean,
     place,

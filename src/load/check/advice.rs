@@ -39,16 +39,17 @@ pub(super) fn for_short_stacks(sizes: &DumpSizes, is_go: bool) -> String {
     }
 }
 
-/// How code gets frames that can be followed.
-pub(super) fn for_frames(culprits: &[Culprit]) -> Vec<String> {
+/// How code gets frames that can be followed. `were_kept`: runtimes that can be told to keep frame pointers were told so.
+pub(super) fn for_frames(culprits: &[Culprit], were_kept: bool) -> Vec<String> {
     let runtimes = || culprits.iter().filter_map(|culprit| culprit.runtime);
     let has_file = culprits.iter().any(|culprit| culprit.runtime.is_none());
     let of_file = has_file
         .then_some("build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer");
     let is_there = |runtime: &&Runtime| runtimes().any(|found| found == runtime.producer);
-    let named = Producer::all()
-        .filter(is_there)
-        .filter_map(|runtime| runtime.frames);
+    let named = Producer::all().filter(is_there).filter_map(|runtime| {
+        let besides = runtime.frames_besides.filter(|_| were_kept);
+        besides.or(runtime.frames)
+    });
     let has_other = runtimes().any(|runtime| runtime.row().frames.is_none());
     let of_others = has_other.then_some(
         "code made at run time: have the runtime keep frame pointers or write a jitdump, which has the code",

@@ -43,6 +43,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         path,
         whole: whole(recording, session),
         status: stages.story.and_then(|story| story.status),
+        keeps_frames: stages.story.is_some_and(|story| story.keeps_frames),
         early: stages.story.and_then(early),
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),

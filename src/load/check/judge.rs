@@ -5,6 +5,7 @@ use crate::dso::KernelState;
 use crate::jit::{Absence, ClockFit};
 use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
+use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
 
 use crate::unit::Unit;
@@ -602,6 +603,7 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
 
 /// The line for stacks within which frames are missing.
 fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
+    const AT_ENDS: &str = "before its frame is built or behind its end";
     let Skipped {
         samples,
         culprits,
@@ -613,17 +615,25 @@ fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
     } else {
         Level::Note
     };
+    let is_kept = |culprit: &Culprit| culprit.runtime == Some(Producer::HotSpot);
+    let are_kept = evidence.keeps_frames && culprits.iter().all(is_kept);
     let mut text = format!(
-        "{share:.2}% lack frames where [incomplete] stands, behind code made at run time without frame pointers: {}",
+        "{share:.2}% lack frames where [incomplete] stands, behind code made at run time {}: {}",
+        if are_kept {
+            AT_ENDS
+        } else {
+            "without frame pointers"
+        },
         names(culprits, evidence)
     );
-    if !habitual.is_empty() {
+    if !habitual.is_empty() && !are_kept {
         text += &format!(
             "; most samples of {} are so: it keeps none",
             habitual.join(", ")
         );
     }
-    let row = finding(level, "stacks.skipped", text).fixed_by(advice::for_frames(culprits));
+    let row = finding(level, "stacks.skipped", text)
+        .fixed_by(advice::for_frames(culprits, evidence.keeps_frames));
     (*samples > 0).then(|| row.without_advice_below(Level::Warn))
 }
 
@@ -680,7 +690,7 @@ fn part_of_stacks(
         }
         StackEnd::NoRule => {
             finding(helpless, "stacks.no-rule", front + "end in code without unwinding information: " + &found_in)
-                .fixed_by(advice::for_frames(&share.culprits))
+                .fixed_by(advice::for_frames(&share.culprits, evidence.keeps_frames))
         }
         StackEnd::AbsentPage => finding(
             helpless,
@@ -707,7 +717,7 @@ fn part_of_stacks(
         ),
         StackEnd::CheckFailed => {
             finding(helpless, "stacks.implausible", front + "end where no caller is plausible, in code of: " + &found_in)
-                .fixed_by(advice::for_frames(&share.culprits))
+                .fixed_by(advice::for_frames(&share.culprits, evidence.keeps_frames))
         }
         StackEnd::NoRegisters => finding(
             helpless,

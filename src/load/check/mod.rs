@@ -51,6 +51,8 @@ pub struct Evidence {
     pub whole: Whole,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
+    /// Whether runtimes were told to keep frame pointers, as `pjit record` says.
+    pub keeps_frames: bool,
     /// perf's end, if that was before its time.
     pub early: Option<Early>,
     /// What the kernel could not write.

@@ -415,8 +415,9 @@ fn words_are_safe_in_a_shell() {
 
 #[test]
 fn advice_is_for_those_who_made_the_code() {
-    let with_runtime = |runtime| {
+    let advised = |runtime, keeps_frames| {
         let mut evidence = good();
+        evidence.keeps_frames = keeps_frames;
         evidence.ends = vec![EndShare {
             culprits: vec![Culprit {
                 runtime,
@@ -431,6 +432,7 @@ fn advice_is_for_those_who_made_the_code() {
             .find(|f| f.check == "stacks.implausible");
         found.expect("a finding").fixes.join("\n")
     };
+    let with_runtime = |runtime| advised(runtime, false);
     let (c, java) = (with_runtime(None), with_runtime(Some(Producer::HotSpot)));
     assert!(
         c.contains("-fno-omit-frame-pointer") && !c.contains("java"),
@@ -441,6 +443,13 @@ fn advice_is_for_those_who_made_the_code() {
         "{java}"
     );
     assert!(!with_runtime(Some(Producer::Llvm)).contains("-fno-omit"));
+    // What was done is not advised.
+    let java = advised(Some(Producer::HotSpot), true);
+    assert!(
+        java.contains("-agentpath:") && !java.contains("Preserve"),
+        "{java}"
+    );
+    assert_eq!(advised(None, true), c);
 }
 
 #[test]

@@ -569,6 +569,16 @@ pub(crate) fn codes_of<'a>(
     CodeList::Dump(codes)
 }
 
+/// The code of a perf map whose runtime keeps frame pointers.
+#[cfg(test)]
+pub(crate) fn map_with_frames_of(bytes: &[u8]) -> CodeList<'_> {
+    let map = crate::jitdump::perfmap::parse(bytes);
+    CodeList::PerfMap(MapCodes {
+        keeps_frames: true,
+        ..MapCodes::new(JitObjectId(0), map)
+    })
+}
+
 /// The entries of a perf map that a test made.
 #[cfg(test)]
 pub(crate) fn map_of(bytes: &[u8]) -> CodeList<'_> {

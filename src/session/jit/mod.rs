@@ -36,7 +36,7 @@ pub use builder::JitBuilder;
 pub use clock::RecordingClock;
 pub use codes::JitCode;
 #[cfg(test)]
-pub(crate) use codes::{CodeList, codes_of, map_of};
+pub(crate) use codes::{CodeList, codes_of, map_of, map_with_frames_of};
 pub use early::EarlyReader;
 
 use std::path::PathBuf;
@@ -232,6 +232,8 @@ pub struct JitIndex<'a> {
     /// Where and when files were mapped executable into processes that have code of dumps, in order.
     files: Vec<(ProcessId, Timestamp, AvmaRange)>,
     perf_maps: FxHashMap<ProcessId, OwnMap>,
+    /// The processes with maps of code that keeps frame pointers where it calls.
+    keeping: FxHashSet<ProcessId>,
     /// Of processes that were born while it was recorded.
     births: FxHashMap<ProcessId, Birth>,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
@@ -324,6 +326,18 @@ impl<'a> JitIndex<'a> {
     #[must_use]
     pub fn code_count(&self) -> usize {
         self.codes.count() as usize
+    }
+
+    /// Whether there are perf maps of code that keeps frame pointers where it calls, and of which nothing tells where its frames are built.
+    #[must_use]
+    pub fn keeps_frames(&self) -> bool {
+        !self.keeping.is_empty()
+    }
+
+    /// The same of the map of a process.
+    #[must_use]
+    pub fn keeps_frames_in(&self, process: ProcessId) -> bool {
+        self.keeping.contains(&process)
     }
 
     /// Dumps and perf maps in use, indexed by [`JitObjectId`].

@@ -273,7 +273,11 @@ fn add_perf_map<'a>(
         unsure.extend(again.flat_map(|&(range, _)| not_yet(&retold, range)));
         unsure.sort_unstable_by_key(|range| range.start);
     }
-    codes.keeps_frames = keeps_frames && producer == Producer::HotSpot;
+    codes.keeps_frames =
+        producer.row().keeps_frames || keeps_frames && producer == Producer::HotSpot;
+    if codes.keeps_frames {
+        index.keeping.insert(program.process);
+    }
     if producer.row().tells_part_of_sizes {
         fill_gaps(&mut codes.entries.raw);
     }

@@ -20,6 +20,7 @@ mod facets;
 mod map_cache;
 mod paths;
 mod roots;
+mod sizes;
 mod space;
 mod table;
 mod worker;
@@ -53,6 +54,7 @@ pub use facets::{Facet, FacetRow, Facets, FacetsId, FacetsPool, Of, Show, TextId
 pub(crate) use facets::{FacetsNumberer, FacetsWriter};
 pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
+pub use sizes::{needs_sizes, sizes};
 pub use worker::{collect, reads_records};
 
 /// Limits and formats of pass two.

@@ -307,6 +307,10 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
         self.session.returns.behind(self.thread, self.time, nth)
     }
 
+    fn frame_size(&self, code: JitCodeId) -> Option<u64> {
+        self.session.frame_sizes.of(code)
+    }
+
     fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         let files = self.space.maps.iter();
         let files = files.filter(|mapping| mapping.executable && !mapping.anonymous);

@@ -93,7 +93,7 @@ impl Architecture for Aarch64 {
 
     fn guess(code: &CodeView<'_>, _: Option<&Flow>, out: &mut Candidates) {
         let before_save = code.knows_start()
-            && code.habit != Habit::Blob
+            && !matches!(code.habit, Habit::Blob | Habit::Jumps)
             && save_of_link_register(code.code).is_none_or(|at| code.at <= at)
             && !code.code.is_empty();
         if code.leaf && before_save {

@@ -14,6 +14,9 @@ use crate::runtimes::HostLoop;
 /// it calls, the padding of builds without a red zone (`HYBRID_SPAD` in `zend_jit_x86.dasc`).
 const PUSHED: [i32; 3] = [0, 8, 16];
 
+/// What is there besides where a trace is left: the number of the exit and 31 registers (`zend_jit_trace_exit`), and that padding.
+const SAVED: [i32; 2] = [256, 272];
+
 /// The file that has the interpreter, a program or a web server's module, and where its loop is.
 pub(super) fn interpreter<'s, 'a, S: CodeSpace<'a>>(
     host: &HostLoop,
@@ -27,8 +30,8 @@ pub(super) fn interpreter<'s, 'a, S: CodeSpace<'a>>(
     })
 }
 
-/// The ways out of JIT code, given the rule of the loop's body.
-pub(super) fn candidates(body: &Rule) -> Candidates {
+/// The ways out of JIT code, given the rule of the loop's body, and whether the code may have put all registers on the stack.
+pub(super) fn candidates(body: &Rule, saves_all: bool) -> Candidates {
     if body.kind != Kind::Frame {
         return Candidates::new();
     }
@@ -40,7 +43,8 @@ pub(super) fn candidates(body: &Rule) -> Candidates {
         };
         Candidate::new(rule, FrameOrigin::Cfi, Check::Call)
     };
-    PUSHED.into_iter().map(with).collect()
+    let saved = SAVED.iter().filter(|_| saves_all);
+    PUSHED.iter().chain(saved).copied().map(with).collect()
 }
 
 /// Address of a function in a 64-bit file's `.dynsym`.

@@ -45,8 +45,8 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     flows: FlowsOf,
     pub(super) candidates: Pool<CandidateList, Candidate>,
     complex: IndexVec<ComplexId, Complex>,
-    /// The ways out of the JIT code of each dump whose code runs in a loop of its host.
-    hosted: FxHashMap<JitObjectId, Candidates>,
+    /// The rule in the body of the loop of its host in which the code of a dump runs.
+    hosted: FxHashMap<JitObjectId, Rule>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
     full_flows: FxHashMap<(DsoId, FileOffset), Option<Flow>>,
     /// Files that were asked whether they are Haskell's.
@@ -228,13 +228,13 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         code: JitCode<'_, 'a>,
         space: &S,
     ) -> Option<Rule> {
-        let known = self.hosted.get(&code.object()).cloned();
-        let candidates = known.unwrap_or_else(|| {
+        let known = self.hosted.get(&code.object()).copied();
+        let body = known.unwrap_or_else(|| {
             let body = self.body_of(host, space).unwrap_or(Rule::NONE);
-            let candidates = hosted::candidates(&body);
-            self.hosted.insert(code.object(), candidates.clone());
-            candidates
+            self.hosted.insert(code.object(), body);
+            body
         });
+        let candidates = hosted::candidates(&body, code.name().starts_with(host.saves_all));
         (!candidates.is_empty()).then(|| self.candidate_rule(&candidates))
     }
 

@@ -36,6 +36,7 @@ mod maker;
 mod memo;
 mod rows;
 mod rules;
+mod sizes;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ use crate::session::SpaceId;
 use crate::stack_end::StackEnd;
 
 pub use cfi::CfiTables;
+pub use sizes::{Met, frame_sizes};
 
 /// What the unwinder asks about the recorded process at the sample's time.
 pub trait CodeSpace<'a> {
@@ -112,6 +114,12 @@ pub trait CodeSpace<'a> {
     /// The address in whose place the `nth` such address from the top of the stack is, if that is known.
     fn behind_return_probe(&self, nth: usize) -> Option<Avma> {
         let _ = nth;
+        None
+    }
+
+    /// From the stack pointer in calls to the frame pointer, if that is known of a piece of code that keeps frame pointers.
+    fn frame_size(&self, code: JitCodeId) -> Option<u64> {
+        let _ = code;
         None
     }
 

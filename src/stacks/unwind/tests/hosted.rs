@@ -80,23 +80,30 @@ fn traces_leave_by_the_frame_of_the_interpreters_loop() {
         ),
         Function::new(0x300, 0x100, vec![(0, Undefined(Register(16)))]),
     ];
-    let mut dump = DumpWriter::new(1, 0);
-    dump.load(1, 1, CODE, 0, b"TRACE-1$fib$3", &[0x90; 64]);
-    let dump = store.keep(dump.bytes);
-    for (name, end) in [
-        ("execute_ex", StackEnd::Complete),
-        ("execute", StackEnd::CheckFailed),
+    let dump = |code: &str| {
+        let mut dump = DumpWriter::new(1, 0);
+        dump.load(1, 1, CODE, 0, code.as_bytes(), &[0x90; 64]);
+        store.keep(dump.bytes)
+    };
+    let (trace, exit) = ("TRACE-1$fib$3", "JIT$$trace_exit");
+    // As it is, below a stub's return address, and below padding; with all registers where a trace is left.
+    let few = [vec![], vec![CODE + 8], vec![1, 2]];
+    let all = [vec![CODE + 8; 32], vec![CODE + 8; 34]];
+    for (name, code, ways, end) in [
+        ("execute_ex", trace, &few[..], StackEnd::Complete),
+        ("execute", trace, &few, StackEnd::CheckFailed),
+        ("execute_ex", exit, &all, StackEnd::Complete),
+        ("execute_ex", trace, &all, StackEnd::CheckFailed),
     ] {
         let [symbols, names] = exports(name, TEXT_SVMA + 0x100);
         let parts = [eh_frame(X86, &functions), symbols, names];
         let file = image(X86, &text, &parts);
         let process = Php {
             files: Process::of(&store, BASE, file, text.len() as u64),
-            codes: codes_of(dump, None, &store),
+            codes: codes_of(dump(code), None, &store),
         };
-        // As it is, below a stub's return address, and below padding.
-        for pushed in [vec![], vec![CODE + 8], vec![1, 2]] {
-            let mut stack = pushed;
+        for pushed in ways {
+            let mut stack = pushed.clone();
             stack.extend([3, 4, 5, 6, 7, BASE + 0x350]);
             let sample = Sample::x86(CODE + 20, SP, 9, &stack);
             let (frames, found) = walk(Arch::X86_64, &process, &sample);

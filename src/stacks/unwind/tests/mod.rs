@@ -6,4 +6,5 @@ mod hosted;
 mod jit;
 mod narrow;
 mod oracle;
+mod sizes;
 mod support;

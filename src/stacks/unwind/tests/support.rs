@@ -15,6 +15,7 @@ use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::ids::{Idx, ThreadId};
 use crate::input::Store;
+use crate::jit::JitCodeId;
 use crate::perfdata::Registers;
 use crate::session::SpaceId;
 use crate::stack_end::StackEnd;
@@ -345,6 +346,10 @@ impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
 
     fn is_vdso(&self, dso: DsoId) -> bool {
         self.process.is_vdso(dso)
+    }
+
+    fn frame_size(&self, code: JitCodeId) -> Option<u64> {
+        self.process.frame_size(code)
     }
 
     fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {

@@ -9,9 +9,11 @@ use crate::address::{Avma, FileOffset};
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
 use crate::unwind::memo::CallCheck;
-use crate::unwind::rules::{Blind, Candidate, CandidateList, Candidates, Check, Kind};
+use crate::unwind::rules::{
+    Blind, Candidate, CandidateList, Candidates, Check, IN_REGISTER, Kind, Rule,
+};
 use crate::unwind::stack::FAR;
-use crate::unwind::{CodeLocation, FrameOrigin, go, jit};
+use crate::unwind::{CodeLocation, FrameOrigin, go, jit, sizes};
 
 impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// Tries candidates in order.
@@ -24,6 +26,25 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let candidates: Candidates = SmallVec::from_slice(self.walker.rules.candidates.get(list));
         let (cursor, depth) = (self.cursor, self.walker.history.len());
         let mut end = StackEnd::NoRule;
+        let by_size = self.by_size(at, &candidates);
+        if let Some(candidate) = by_size {
+            match self.attempt(&candidate, at) {
+                Ok(caller) => {
+                    *origin = candidate.origin;
+                    self.leaf = false;
+                    self.way = None;
+                    return Ok(caller);
+                }
+                // Guesses inside of the copy would be wrong.
+                Err(reason @ StackEnd::DumpTooShort) => {
+                    self.walker.ended_by_guess = true;
+                    return Err(reason);
+                }
+                Err(_) => {}
+            }
+            self.cursor = cursor;
+            self.walker.history.truncate(depth);
+        }
         for (n, candidate) in candidates.iter().enumerate() {
             match self.attempt(candidate, at) {
                 Ok(caller) => {
@@ -105,6 +126,58 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             Ok(caller)
         } else {
             self.entered(address).ok_or(StackEnd::CheckFailed)
+        }
+    }
+
+    /// The way out of a method that was interrupted, where the sizes of frames prove it. Of the method itself nothing tells whether its
+    /// frame is there: the frame pointer is its own, or its caller's before that is saved and when it is restored. Either lies
+    /// as far from the stack pointer as in calls of that method, which is the same in all of them.
+    fn by_size(&self, at: &Located<'w, 'a>, candidates: &[Candidate]) -> Option<Candidate> {
+        let is_blind = |candidate: &&Candidate| candidate.blind == Some(Blind::AtItsEnds);
+        if !self.leaf || !self.cursor.sp_exact {
+            return None;
+        }
+        let own_frame = candidates.iter().find(is_blind)?;
+        let CodeLocation::Jit { id: own, code, .. } = at.place else {
+            return None;
+        };
+        let (sp, fp) = (self.cursor.sp, self.cursor.fp?);
+        if !sizes::counts(code) {
+            return None;
+        }
+        let word_size = u64::from(A::WORD);
+        let own_size = self.code.frame_size(own);
+        let is_in_body = own_size.is_some() && fp.checked_sub(sp) == own_size;
+        // Whether the caller's frame begins behind the return address that is so many words up.
+        let is_of_caller = |words: u64| {
+            let behind = sp.checked_add((words + 1) * word_size);
+            let size = behind.and_then(|behind| fp.checked_sub(behind));
+            let address = self.stack.word::<A>(sp.wrapping_add(words * word_size));
+            let Some(CodeLocation::Jit { id, code, .. }) =
+                address.map(|address| self.code.locate(Avma(address.wrapping_sub(1))))
+            else {
+                return false;
+            };
+            size.is_some() && sizes::counts(code) && self.code.frame_size(id) == size
+        };
+        let is_bare = is_of_caller(0);
+        // A method of unknown size that calls nothing may have both words on its stack from earlier calls.
+        let is_saved =
+            own_size.is_some() && self.stack.word::<A>(sp) == Some(fp) && is_of_caller(1);
+        let above = |words: u8| {
+            let offset = i32::from(words + 1) * i32::from(A::WORD);
+            let rule = Rule::frame(A::SP, offset, -1, IN_REGISTER);
+            Candidate::new(rule, FrameOrigin::Frameless, Check::NotRefuted)
+        };
+        match (is_in_body, is_bare, is_saved) {
+            (true, false, false) => Some(Candidate {
+                blind: None,
+                ..*own_frame
+            }),
+            (false, true, false) => Some(above(0)),
+            (false, false, true) => Some(above(1)),
+            // Nothing is proven, or too much.
+            _ => None,
         }
     }
 

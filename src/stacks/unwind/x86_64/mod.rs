@@ -105,7 +105,7 @@ impl Architecture for X86_64 {
 
     fn may_follow(code: &CodeView<'_>) -> bool {
         match code.habit {
-            Habit::Blob | Habit::ErlangBase | Habit::Translated => false,
+            Habit::Blob | Habit::Jumps | Habit::ErlangBase | Habit::Translated => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
             Habit::Unknown
             | Habit::CallersKeepFrames
@@ -122,7 +122,7 @@ impl Architecture for X86_64 {
         }
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
         let regular = match code.habit {
-            Habit::Blob | Habit::ErlangBase | Habit::Translated => true,
+            Habit::Blob | Habit::Jumps | Habit::ErlangBase | Habit::Translated => true,
             Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
             Habit::Unknown | Habit::CallersKeepFrames => {
@@ -141,6 +141,9 @@ impl Architecture for X86_64 {
         if code.habit == Habit::Translated {
             return out.push(translated());
         }
+        if code.habit == Habit::Jumps && code.leaf {
+            out.push(top_of_stack(0, Check::NotRefuted));
+        }
         if code.leaf {
             out.extend(dropping_arguments(code));
             out.extend(follow_to_return(code));
@@ -148,7 +151,7 @@ impl Architecture for X86_64 {
         out.extend(flow.and_then(|flow| flow.candidate(code.at, Self::POINTERS)));
         if code.code.is_empty() {
             without_bytes(code, out);
-        } else if code.knows_start() && code.habit != Habit::Blob {
+        } else if code.knows_start() && !matches!(code.habit, Habit::Blob | Habit::Jumps) {
             known_function(code, out);
         } else {
             somewhere(code, out);
@@ -430,7 +433,7 @@ fn without_bytes(code: &CodeView<'_>, out: &mut Candidates) {
             }
             out.push(top_of_stack(8, Check::NotRefuted));
         }
-        Habit::FramePointers | Habit::Blob => {}
+        Habit::FramePointers | Habit::Blob | Habit::Jumps => {}
         _ if code.leaf => out.push(top_of_stack(0, Check::Call)),
         _ => {}
     }
