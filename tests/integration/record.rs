@@ -127,6 +127,15 @@ fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
     assert_eq!(first.0, Some(0), "{}", first.2);
     assert_eq!(second.0, Some(125));
     assert!(second.2.contains("has a recording already"), "{}", second.2);
+    // Names of another kernel would be taken for this one's.
+    fs::create_dir(lab.path("half")).expect("made");
+    fs::write(lab.path("half/kallsyms.gz"), "of another").expect("written");
+    let (code, _, err) = done(&mut record(&lab, &["-o", "half", "--", "true"]));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(
+        err.contains("has the kallsyms.gz of another recording"),
+        "{err}"
+    );
 }
 
 #[test]

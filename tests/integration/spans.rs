@@ -162,7 +162,13 @@ fn requests_that_were_slow_are_shown_alone() {
         .lines()
         .map(|line| line.trim().to_owned())
         .collect();
-    assert_eq!(tids, BTreeSet::from([requests[0].0.to_string()]));
+    // Of two that took as long, the probes may see the other one longer than the program does.
+    let longest = requests.iter().filter(|of| near(of.2, requests[0].2));
+    let longest: BTreeSet<String> = longest.map(|of| of.0.to_string()).collect();
+    assert!(
+        tids.len() == 1 && tids.is_subset(&longest),
+        "{tids:?} {requests:?}"
+    );
     // A time of which nothing is left, and events that are not there.
     let (status, _, said) = lab.pjit(
         &["report", "--within", &pair, "--slowest", ">1000s"],

@@ -251,13 +251,22 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
         Some(out.text)
     };
     let whole = text(&options)?;
-    if short || !name.contains("Dp") {
+    if short {
         return Some(whole);
     }
-    let named = text(&options.no_return_type().no_params())?;
-    let whole = whole_packs(name, &named, &whole).unwrap_or(whole);
-    // Of an empty pack.
-    Some(whole.replace(", >", ">"))
+    let has_pack = name.contains("Dp");
+    let named = has_pack.then(|| text(&options.no_return_type().no_params()));
+    let packs = named.flatten();
+    let packs = packs.and_then(|named| whole_packs(name, &named, &whole));
+    Some(without_empty_packs(packs.unwrap_or(whole)))
+}
+
+/// Behind the comma of an empty pack nothing stands.
+fn without_empty_packs(text: String) -> String {
+    if text.contains(", >") {
+        return text.replace(", >", ">");
+    }
+    text
 }
 
 /// What a C++ name says behind the function's own: `(int) const` of `_ZNK1T4workEi`.
@@ -280,7 +289,7 @@ pub fn parameters(name: &[u8]) -> Option<String> {
     let parameters = whole.strip_prefix(short.as_str())?;
     // A clone is the same function.
     let parameters = parameters.split(" [clone").next()?;
-    (!parameters.is_empty()).then(|| parameters.to_owned())
+    (!parameters.is_empty()).then(|| without_empty_packs(parameters.to_owned()))
 }
 
 /// `_ZTh`, `_ZTv`: what kind of thunk, and the encoding behind its offsets.
@@ -321,8 +330,9 @@ fn like_libiberty(mut text: String) -> String {
     if functions && text.contains('<') {
         text = function_arguments(&text);
     }
-    if text.contains(", >") || text.contains(", )") {
-        text = text.replace(", >", ">").replace(", )", ")");
+    text = without_empty_packs(text);
+    if text.contains(", )") {
+        text = text.replace(", )", ")");
     }
     if !literal {
         return text;

@@ -6,54 +6,69 @@
 /// What may stand behind the types of a pack: as it is mangled, and as it is written.
 const BEHIND: [(&str, &str); 4] = [("O", "&&"), ("RK", " const&"), ("R", "&"), ("P", "*")];
 
-/// The parameters `text` of a function template whose name is `short`, with each type of a pack whole. `None` where that is so
-/// already, or where it cannot be told which types are the pack's.
+/// The text of a function template whose name is `short`, with each type of a pack whole. `None` where it is so already, or where it
+/// cannot be told which parameters are the pack's: it has to be the last one, and its types the last ones of the template.
 pub(super) fn whole_packs(mangled: &str, short: &str, text: &str) -> Option<String> {
-    let (_, pack) = mangled.split_once("Dp")?;
+    let (_, pack) = mangled.rsplit_once("Dp")?;
     let (behind, parameter) = BEHIND
         .iter()
         .find_map(|(code, behind)| Some((*behind, pack.strip_prefix(code)?)))?;
-    let number = parameter.strip_prefix('T')?.split_once('_')?.0;
+    let (number, rest) = parameter.strip_prefix('T')?.split_once('_')?;
+    if !rest.is_empty() && !rest.starts_with(['.', '@']) {
+        return None;
+    }
     let first = match number {
         "" => 0,
         number => number.parse::<usize>().ok()?.checked_add(1)?,
     };
     let types = arguments(short)?.into_iter().skip(first);
     let types: Vec<&str> = types.filter(|argument| !argument.is_empty()).collect();
-    match types[..] {
-        [] => {
-            let alone = format!("({behind})");
-            let at_end = format!(", {behind})");
-            let before = text.strip_suffix(&at_end);
-            let before = before.map(|before| before.to_owned() + ")");
-            return before.or_else(|| Some(text.strip_suffix(&alone)?.to_owned() + "()"));
-        }
-        [_] => return None,
-        _ => {}
+    let begin = text.find(short)? + short.len();
+    let inside = text[begin..].strip_prefix('(')?;
+    let (mut parameters, end) = parts(inside)?;
+    if types.is_empty() {
+        // Of a pack without types there is what would stand behind them.
+        parameters.pop().filter(|last| *last == behind)?;
     }
-    let parameters = text.find(short)? + short.len();
-    let written = types.join(", ");
-    let mut places = text[parameters..].match_indices(&written);
-    let (at, _) = places.next()?;
-    if places.next().is_some() {
-        return None;
-    }
-    let (before, rest) = text.split_at(parameters + at);
-    let rest = &rest[written.len()..];
-    // A reference in the pack has taken what stands behind it, so the last type may have nothing.
-    let rest = rest.strip_prefix(behind).unwrap_or(rest);
-    if !rest.starts_with([',', ')']) {
+    let of_pack = parameters.len().checked_sub(types.len())?;
+    let are_there = |(parameter, of): (&&str, &&str)| parameter.starts_with(of);
+    if !parameters[of_pack..].iter().zip(&types).all(are_there) {
         return None;
     }
     let whole = |argument: &&str| Some((*argument).to_owned() + suffix(argument, behind)?);
-    let types: Option<Vec<String>> = types.iter().map(whole).collect();
-    Some(format!("{before}{}{rest}", types?.join(", ")))
+    let others = parameters[..of_pack]
+        .iter()
+        .map(|other| Some((*other).to_owned()));
+    let all: Option<Vec<String>> = others.chain(types.iter().map(whole)).collect();
+    let (before, after) = (&text[..begin], &inside[end..]);
+    Some(format!("{before}({}{after}", all?.join(", ")))
+}
+
+/// What is between brackets at the beginning of a text, apart at its commas, and where the closing one is.
+fn parts(inside: &str) -> Option<(Vec<&str>, usize)> {
+    let (mut depth, mut start, mut found) = (0_usize, 0, Vec::new());
+    for (at, byte) in inside.bytes().enumerate() {
+        match byte {
+            b'(' | b'<' | b'[' | b'{' => depth += 1,
+            b')' if depth == 0 => {
+                found.push(inside[start..at].trim());
+                return Some((found, at));
+            }
+            b')' | b'>' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 => {
+                found.push(inside[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// What is written behind a type: a reference to a reference is one reference.
 fn suffix(argument: &str, behind: &'static str) -> Option<&'static str> {
     // What is said of functions and arrays stands within them.
-    if argument.contains(['(', '[']) {
+    if argument.contains(['(', '[']) || argument.ends_with(" const") && behind == " const&" {
         return None;
     }
     match (argument.ends_with('&'), behind) {
@@ -111,6 +126,14 @@ mod tests {
             ),
             ("_Z1fIJRKdEEvDpOT_", "void f<double const&>(double const&)"),
             ("_Z1fIJEEvDpOT_", "void f<>()"),
+            (
+                "_Z1fIJPKcbEEvDpRKT_",
+                "void f<char const*, bool>(char const* const&, bool const&)",
+            ),
+            (
+                "_Z1fIJidEEvDpOT_.cold",
+                "void f<int, double>(int&&, double&&) [clone .cold]",
+            ),
             ("_Z1fIiJEEvOT_DpOT0_", "void f<int>(int&&)"),
             (
                 "_Z1fIJSt6vectorIiSaIiEEdEEvDpOT_",

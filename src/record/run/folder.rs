@@ -62,6 +62,15 @@ pub(super) fn path(
     if path.join(RECORDING).symlink_metadata().is_ok() {
         return Err(is_taken(&path));
     }
+    // Views would take these for this recording's.
+    for name in [KALLSYMS_PACKED, STORY] {
+        if path.join(name).symlink_metadata().is_ok() {
+            return Err(Failure::of(Trouble::new(
+                format!("{} has the {name} of another recording", path.display()),
+                ["-o DIR names another folder"],
+            )));
+        }
+    }
     let parent = if path.is_dir() {
         path.as_path()
     } else {
