@@ -258,7 +258,7 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     let named = has_pack.then(|| text(&options.no_return_type().no_params()));
     let packs = named.flatten();
     let packs = packs.and_then(|named| whole_packs(name, &named, &whole));
-    Some(without_empty_packs(packs.unwrap_or(whole)))
+    Some(with_suffixes(without_empty_packs(packs.unwrap_or(whole))))
 }
 
 /// Behind the comma of an empty pack nothing stands.
@@ -334,9 +334,11 @@ fn like_libiberty(mut text: String) -> String {
     if text.contains(", )") {
         text = text.replace(", )", ")");
     }
-    if !literal {
-        return text;
-    }
+    if literal { with_suffixes(text) } else { text }
+}
+
+/// Literals as libiberty writes them: `0ul` for `(unsigned long)0`.
+fn with_suffixes(mut text: String) -> String {
     for (cast, suffix) in [
         ("(unsigned int)", "u"),
         ("(unsigned long)", "ul"),

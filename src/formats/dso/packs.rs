@@ -67,7 +67,10 @@ fn parts(inside: &str) -> Option<(Vec<&str>, usize)> {
 
 /// What is written behind a type: a reference to a reference is one reference.
 fn suffix(argument: &str, behind: &'static str) -> Option<&'static str> {
-    // What is said of functions and arrays stands within them.
+    // What is said of functions and arrays stands within them, and of a reference to one nothing is added.
+    if behind == "&&" && argument.contains("(&)") && !argument.contains('<') {
+        return Some("");
+    }
     if argument.contains(['(', '[']) || argument.ends_with(" const") && behind == " const&" {
         return None;
     }
@@ -125,6 +128,10 @@ mod tests {
                 "void f<char, int, double>(char, int&&, double&&)",
             ),
             ("_Z1fIJRKdEEvDpOT_", "void f<double const&>(double const&)"),
+            (
+                "_Z1fIJRA7_KciEEvDpOT_",
+                "void f<char const (&) [7], int>(char const (&) [7], int&&)",
+            ),
             ("_Z1fIJEEvDpOT_", "void f<>()"),
             (
                 "_Z1fIJPKcbEEvDpRKT_",
