@@ -246,7 +246,14 @@ fn part(profile: &Profile, event: EventId, of: PathsOf<'_>) -> (Paths, Run) {
     let functions = Functions::of(profile, &OwnRules::default());
     let tally = Tally::of(profile, &functions, event);
     let facts = Facts::of(profile, &tally, None);
-    let run = reduce(profile, &functions, &tally, facts, (&[], By::Credited));
+    let run = reduce(
+        profile,
+        &functions,
+        &tally,
+        facts,
+        (&[], By::Credited),
+        false,
+    );
     let mut paths = of(profile, event, Some(&functions));
     flame::clean(&mut paths);
     (paths, run)

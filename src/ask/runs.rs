@@ -18,7 +18,7 @@ use crate::questions::functions::Basis;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::manglings::Manglings;
-use crate::questions::runs::{By, Run, instances, reduce};
+use crate::questions::runs::{By, Run, reduce};
 use crate::questions::scripts::Scripts;
 use crate::runtimes::Producer;
 use crate::runtimes::query::Query;
@@ -213,12 +213,14 @@ impl<'r> Reading<'r> {
             facts,
             ..
         } = asked;
-        let mut run = reduce(&profile, &functions, &tally, facts, (self.groups, self.by));
-        run.is_plain = self.load.names.names == NameStyle::Plain;
-        if run.is_plain && self.by.is_of_functions() {
-            run.several.extend(instances(&profile, &functions));
-        }
-        Ok(run)
+        Ok(reduce(
+            &profile,
+            &functions,
+            &tally,
+            facts,
+            (self.groups, self.by),
+            self.load.names.names == NameStyle::Plain,
+        ))
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::Store;
 use super::find::story_in;
+use super::{Door, Store};
 use crate::runtimes::{KEEPS_FRAMES, LAST_OF_HOTSPOT};
 
 /// A command and some variables.
@@ -41,10 +41,15 @@ impl Story {
     /// The one in a folder.
     #[must_use]
     pub fn of(folder: &Path, store: &Store) -> Option<Self> {
-        let judged = store.open(&story_in(folder)).ok()?;
+        Self::read(&Self::text(&story_in(folder), store)?)
+    }
+
+    /// What lies behind a door, if that is no longer than a story is.
+    pub(crate) fn text(door: &Door, store: &Store) -> Option<Vec<u8>> {
+        let judged = store.open(door).ok()?;
         let mut bytes = Vec::new();
         let read = judged.file().take(MOST + 1).read_to_end(&mut bytes).ok()?;
-        (read as u64 <= MOST).then(|| Self::read(&bytes))?
+        (read as u64 <= MOST).then_some(bytes)
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {

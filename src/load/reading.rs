@@ -259,10 +259,7 @@ impl<'a> Reading<'_, 'a> {
         // Kept until the threads that use it have ended.
         let kernel = dsos.kernel_loader();
         std::thread::scope(|scope| {
-            let (mut session, recorded) = self.index(scope, &kernel, dsos, jit);
-            if let Some(seen) = session.seen {
-                session.dsos.tell_times(seen);
-            }
+            let (session, recorded) = self.index(scope, &kernel, dsos, jit);
             // The pieces of a stream are still there.
             let is_known_again = self.needs.contains(Needs::DIGEST);
             let digest = is_known_again.then(|| self.recording.digest());

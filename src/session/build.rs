@@ -203,6 +203,9 @@ impl<'a> Session<'a> {
             .map(|(process, current)| (process, current.maps))
             .collect();
         dsos.settle();
+        if let Some(seen) = seen {
+            dsos.tell_times(seen);
+        }
         let mut jit = jit.finish(threads.processes(), diag);
         let ran = samples.iter().filter(|sample| sample.mode == CpuMode::User);
         let ran = ran.map(|sample| (spaces[sample.space].process, sample.ip));

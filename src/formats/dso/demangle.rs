@@ -245,20 +245,27 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     } else if !tail.is_empty() && !tail.starts_with(b".") {
         return None;
     }
-    let text = |options: &cpp_demangle::DemangleOptions| {
-        let mut out = Bounded::of(name);
-        symbol.structured_demangle(&mut out, options).ok()?;
-        Some(out.text)
-    };
-    let whole = text(&options)?;
+    let whole = itanium_text(&symbol, name, &options)?;
     if short {
         return Some(whole);
     }
-    let has_pack = name.contains("Dp");
-    let named = has_pack.then(|| text(&options.no_return_type().no_params()));
-    let packs = named.flatten();
-    let packs = packs.and_then(|named| whole_packs(name, &named, &whole));
+    let packs = || {
+        let options = options.no_return_type().no_params();
+        whole_packs(name, &itanium_text(&symbol, name, &options)?, &whole)
+    };
+    let packs = name.contains("Dp").then(packs).flatten();
     Some(with_suffixes(without_empty_packs(packs.unwrap_or(whole))))
+}
+
+/// A name that was read as text, which is no longer than `mangled` allows.
+fn itanium_text(
+    symbol: &cpp_demangle::BorrowedSymbol<'_>,
+    mangled: &str,
+    options: &cpp_demangle::DemangleOptions,
+) -> Option<String> {
+    let mut out = Bounded::of(mangled);
+    symbol.structured_demangle(&mut out, options).ok()?;
+    Some(out.text)
 }
 
 /// Behind the comma of an empty pack nothing stands.
@@ -277,11 +284,7 @@ pub fn parameters(name: &[u8]) -> Option<String> {
         return None;
     }
     let (symbol, _) = parse_itanium(name)?;
-    let text = |options: &cpp_demangle::DemangleOptions| {
-        let mut out = Bounded::of(name);
-        symbol.structured_demangle(&mut out, options).ok()?;
-        Some(out.text)
-    };
+    let text = |options: &cpp_demangle::DemangleOptions| itanium_text(&symbol, name, options);
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(DEEPEST);
     let options = options.no_return_type();
     let (whole, short) = (text(&options)?, text(&options.no_params())?);

@@ -314,17 +314,14 @@ impl<'a> Opener<'_, 'a> {
         let look = Look::new(self.diag, Kind::Program, &dso.long_name);
         let refuted = OnceCell::new();
         for door in look.doors(self.search.programs(&dso.long_name, ids)) {
-            let opened = self.open_mapped(&door, dso);
-            let opened = opened.and_then(|(elf, evidence)| {
-                if evidence >= Evidence::Inode || door.path() == path_of(&dso.long_name) {
-                    return Ok((elf, evidence));
-                }
-                let refuted: &Option<Refuted<'a>> = refuted.get_or_init(|| self.refuted(dso));
-                match refuted {
-                    Some(file) if file.speaks_against(&elf, evidence) => {
-                        Err(Refused::For(file.why))
-                    }
-                    _ => Ok((elf, evidence)),
+            let opened = self.open_mapped(&door, dso).and_then(|(elf, evidence)| {
+                let is_path = door.path() == path_of(&dso.long_name);
+                let is_open = !is_path && evidence < Evidence::Inode;
+                let of_path = is_open.then(|| refuted.get_or_init(|| self.refuted(dso)));
+                let of_path = of_path.and_then(Option::as_ref);
+                match of_path.filter(|file| file.speaks_against(&elf, evidence)) {
+                    Some(file) => Err(Refused::For(file.why)),
+                    None => Ok((elf, evidence)),
                 }
             });
             match opened {

@@ -386,6 +386,14 @@ pub(crate) fn story_in(folder: &Path) -> Door {
     Door::beneath(folder, STORY)
 }
 
+/// The same while it is recorded, and where its recorder was killed.
+pub(crate) const PLAN: &str = ".record.json";
+
+/// Where that is.
+pub(crate) fn plan_in(folder: &Path) -> Door {
+    Door::beneath(folder, PLAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,9 +50,10 @@ mod wasm;
 
 pub use debuginfod::DebuginfodHome;
 pub(crate) use jit::{
-    JitPlaces, MarkerName, STORY, dump_of_mapping, file_name, gathered_name, is_log_beside_dump,
-    is_temporary_dump, left_behind, marker_name, outer_name, perf_info_path, perf_map_name,
-    perf_map_path, pid_of_perf_map, root_of, seen_by, story_in, temporary_dump, temporary_folder,
+    JitPlaces, MarkerName, PLAN, STORY, dump_of_mapping, file_name, gathered_name,
+    is_log_beside_dump, is_temporary_dump, left_behind, marker_name, outer_name, perf_info_path,
+    perf_map_name, perf_map_path, pid_of_perf_map, plan_in, root_of, seen_by, story_in,
+    temporary_dump, temporary_folder,
 };
 pub use jit::{JitSearch, is_dump_name, is_perf_map_name};
 pub(crate) use kernel::{KALLSYMS, KALLSYMS_PACKED, VMLINUX, has_kallsyms, running_kallsyms};

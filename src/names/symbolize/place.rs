@@ -160,7 +160,7 @@ pub(super) fn find<'t, 'a: 't>(
         .map(|(at, symbol)| are_several((Ok(symbol.dso), functions.numbers[at.index()])))
         .collect();
     for (at, symbol) in symbols.iter_enumerated().filter(|(at, _)| is_wanted[*at]) {
-        if all || functions.declared[at].is_none() {
+        if !functions.are_plain && (all || functions.declared[at].is_none()) {
             wanted.entry(symbol.dso).or_default().push(symbol.start);
         }
     }
@@ -174,15 +174,9 @@ pub(super) fn find<'t, 'a: 't>(
         .filter(|(at, _)| is_wanted[*at])
         .map(|(at, symbol)| {
             let of_file = namesakes.get(&symbol.dso);
-            let stem = Namesake::stem(functions.raw[at.index()]);
-            let namesake = of_file.and_then(|of| of.get(&(stem, symbol.start)));
-            let hash = Namesake::hash(functions.raw[at.index()]);
-            let by_table = (namesake, hash);
-            let (namesake, hash) = if functions.are_plain {
-                (None, None)
-            } else {
-                by_table
-            };
+            let raw = functions.raw[at.index()];
+            let namesake = of_file.and_then(|of| of.get(&(Namesake::stem(raw), symbol.start)));
+            let hash = Namesake::hash(raw).filter(|_| !functions.are_plain);
             (at, place(functions.declared[at], namesake, hash))
         })
         .collect();

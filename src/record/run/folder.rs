@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::used::Used;
 use super::{Failure, Moved, Request};
-use crate::find::{CACHE, KALLSYMS_PACKED, running_kallsyms};
-use crate::input::local_time;
+use crate::find::{CACHE, KALLSYMS_PACKED, PLAN, plan_in, running_kallsyms};
+use crate::input::{self, Store, local_time};
 use crate::record::plan::environment::{self, Environment, Made};
 use crate::record::plan::options::{CallGraph, Options};
 use crate::record::plan::trouble::Trouble;
@@ -30,8 +30,6 @@ const RECORDING: &str = "perf.data";
 const LOG: &str = "perf.log";
 /// How it was recorded.
 pub(super) use crate::input::find::STORY;
-/// The same until it has ended, for `--finish`.
-const PLAN: &str = ".record.json";
 
 /// A folder that was made.
 pub(super) struct Folder {
@@ -346,21 +344,14 @@ impl Folder {
 /// # Errors
 /// When it is no such text, or cannot be written.
 pub(super) fn finish(folder: &Path, ended: SystemTime, moved: &[Moved]) -> io::Result<()> {
-    /// A command and some variables.
-    const MOST: u64 = 1 << 20;
-    let plan = folder.join(PLAN);
-    let mut text = Vec::new();
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&plan)?;
-    opened.take(MOST).read_to_end(&mut text)?;
+    let text =
+        input::Story::text(&plan_in(folder), &Store::new()).ok_or(io::ErrorKind::NotFound)?;
     let mut story: Value = serde_json::from_slice(&text)?;
     let fields = story.as_object_mut().ok_or(io::ErrorKind::InvalidData)?;
     fields.insert("ended".to_owned(), json!(seconds(ended)));
     fields.insert("gathered".to_owned(), gathered(moved));
     write(&folder.join(STORY), &story)?;
-    fs::remove_file(plan)
+    fs::remove_file(folder.join(PLAN))
 }
 
 fn write(path: &Path, story: &Value) -> io::Result<()> {

@@ -247,7 +247,14 @@ mod tests {
         let facts = Facts::of(&profile, &tally, None);
         let mut paths = paths_as(&profile, &options, Names::Apart(&functions));
         clean(&mut paths);
-        let run = reduce(&profile, &functions, &tally, facts, (&[], By::Credited));
+        let run = reduce(
+            &profile,
+            &functions,
+            &tally,
+            facts,
+            (&[], By::Credited),
+            false,
+        );
         (paths, run)
     }
 

@@ -226,7 +226,7 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
     }
 }
 
-/// Reduces a profile to what is compared.
+/// Reduces a profile to what is compared. `is_plain`: see [`Run::is_plain`].
 #[must_use]
 pub fn reduce(
     profile: &Profile,
@@ -234,6 +234,7 @@ pub fn reduce(
     tally: &Tally,
     facts: Facts,
     (groups, by): (&[Query], By),
+    is_plain: bool,
 ) -> Run {
     let squares = Squares::of(profile, functions, tally);
     let mut run = Run {
@@ -243,12 +244,13 @@ pub fn reduce(
         groups: group_weights(profile, functions, tally, groups),
         programs: Programs::of(profile, tally.event),
         basis: functions.basis,
+        is_plain,
         ..Run::default()
     };
     if by.is_of_functions() {
         run.scripts = Scripts::of(profile);
         run.manglings = Manglings::of(profile);
-        run.several = several(profile, functions);
+        run.several = several(profile, functions, is_plain);
     }
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
@@ -284,45 +286,27 @@ pub fn reduce(
     run
 }
 
-/// Functions of native code that are several in a file, where their names are cut to what both of Rust's manglings tell: instances of
-/// one with other types, and closures.
-#[must_use]
-pub fn instances(profile: &Profile, functions: &Functions) -> BTreeSet<Identity> {
-    let is_native = |symbol: SymbolId| {
+/// Functions that are several pieces of code, which nothing tells apart. CPython writes code once for each function, with its name and
+/// file alone: two lambdas of one function are one name, in one process two pieces. Where names of native code are cut, instances of
+/// one function with other types have one name, and closures.
+fn several(profile: &Profile, functions: &Functions, is_plain: bool) -> BTreeSet<Identity> {
+    let may_be = |symbol: SymbolId| {
         let symbol = &profile[symbol];
-        symbol.producer.is_none() && !symbol.inlined && !profile[symbol.object].is_kernel
+        let is_native = || !symbol.inlined && !profile[symbol.object].is_kernel;
+        match symbol.producer {
+            Some(producer) => producer == Producer::CPython,
+            None => is_plain && is_native(),
+        }
     };
     let mut first: FxHashMap<(FunctionId, Option<ObjectId>), SymbolId> = FxHashMap::default();
     let mut several = BTreeSet::new();
     for (id, frame) in profile.frames.iter_enumerated() {
-        if let Some(symbol) = frame.symbol.filter(|symbol| is_native(*symbol)) {
+        if let Some(symbol) = frame.symbol.filter(|symbol| may_be(*symbol)) {
             let function = functions.of_frame(id);
             let known = first.entry((function, frame.object)).or_insert(symbol);
             if *known != symbol {
                 several.insert(functions.identity(profile, function));
             }
-        }
-    }
-    several
-}
-
-/// CPython writes code once for each function, with its name and file alone: two lambdas of one function are one name, in one process
-/// two pieces of code.
-fn several(profile: &Profile, functions: &Functions) -> BTreeSet<Identity> {
-    let mut first: FxHashMap<(FunctionId, Option<ObjectId>), Option<SymbolId>> =
-        FxHashMap::default();
-    let mut several: BTreeSet<Identity> = BTreeSet::new();
-    for (id, frame) in profile.frames.iter_enumerated() {
-        let producer = frame.symbol.and_then(|symbol| profile[symbol].producer);
-        if producer != Some(Producer::CPython) {
-            continue;
-        }
-        let function = functions.of_frame(id);
-        let known = first
-            .entry((function, frame.object))
-            .or_insert(frame.symbol);
-        if *known != frame.symbol {
-            several.insert(functions.identity(profile, function));
         }
     }
     several
