@@ -1061,6 +1061,22 @@ fn the_panel_fits_and_ignores_addresses_of_others() {
     assert!((40..=160).contains(&high), "{high}");
 }
 
+/// The scripts and styles in `made` are what esbuild makes of the sources today.
+#[test]
+fn what_was_made_small_is_up_to_date() {
+    let esbuild = modules().join("esbuild/bin/esbuild");
+    if !esbuild.exists() || program("node").is_none() {
+        return skip("esbuild", "npm's esbuild is not installed, or node is not");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/page");
+    let output = Command::new(script)
+        .arg("--check")
+        .env("ESBUILD", esbuild)
+        .output()
+        .expect("the script runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
 /// What differs by more than chance explains is told, and nothing else; and what is at the end of a range is outside of it.
 #[test]
 fn chance_has_no_colour() {

@@ -1,8 +1,8 @@
 //! The interactive page: one file that fetches nothing, with all nodes of the tree in it.
 //!
 //! In: a tree and its caption. The page's own text is in `page.html`, `style.css`, `tree.js` (what is computed of the tree) and
-//! `app.js` (the document) beside this file. Data is one JSON object, compressed and in base64, so that no name of a recording
-//! is ever read as HTML; the page puts names into the document as text only.
+//! `app.js` (the document) beside this file; `scripts/page` makes them small, into `made`. Data is one JSON object, compressed and
+//! in base64, so that no name of a recording is ever read as HTML; the page puts names into the document as text only.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -79,21 +79,8 @@ impl<'c> Content<'c> {
 }
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("style.css");
-const TREE: &str = include_str!("tree.js");
-const APP: &str = include_str!("app.js");
-/// Of the time panel, which not all pages have.
+/// The time panel, which not all pages have.
 const PANEL: &str = include_str!("panel.html");
-const PANEL_STYLE: &str = include_str!("panel.css");
-const TIME: &str = include_str!("time.js");
-const PANEL_SCRIPT: &str = include_str!("panel.js");
-/// Where that goes in the page's own function.
-const PANEL_PLACE: &str = "  // panel.js\n";
-/// Of the heat map, which not all panels have.
-const HEAT_STYLE: &str = include_str!("heat.css");
-const HEAT_SCRIPT: &str = include_str!("heat.js");
-/// Where that goes in the panel.
-const HEAT_PLACE: &str = "  // heat.js\n";
 
 /// What a page has besides the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +89,26 @@ enum Extra {
     Panel,
     /// The panel with its heat map.
     Heat,
+}
+
+impl Extra {
+    /// The page's script, as `scripts/page` made it.
+    const fn script(self) -> &'static str {
+        match self {
+            Self::Nothing => include_str!("made/plain.js"),
+            Self::Panel => include_str!("made/panel.js"),
+            Self::Heat => include_str!("made/heat.js"),
+        }
+    }
+
+    /// The page's style, likewise.
+    const fn style(self) -> &'static str {
+        match self {
+            Self::Nothing => include_str!("made/plain.css"),
+            Self::Panel => include_str!("made/panel.css"),
+            Self::Heat => include_str!("made/heat.css"),
+        }
+    }
 }
 
 /// Whether a file that begins so is a page made here.
@@ -117,8 +124,7 @@ pub fn is_ours(beginning: &[u8]) -> bool {
 pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let title = title(content, options);
     let extra = content.extra();
-    let style = style(extra);
-    let script = script(extra);
+    let (style, script) = (extra.style(), extra.script());
     // What is put in is not looked through again.
     for (at, piece) in PAGE.split('@').enumerate() {
         if at.is_multiple_of(2) {
@@ -133,10 +139,10 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
                 let command = content.caption.command().unwrap_or_default();
                 escaped(&shortened(command, 1000)).into_owned()
             }
-            "style" => style.clone(),
-            "style hash" => hash(&style),
-            "script" => script.clone(),
-            "script hash" => hash(&script),
+            "style" => style.to_owned(),
+            "style hash" => hash(style),
+            "script" => script.to_owned(),
+            "script hash" => hash(script),
             "panel" if extra > Extra::Nothing => PANEL.to_owned(),
             "panel" => String::new(),
             "noscript" => top_table(content),
@@ -177,141 +183,6 @@ fn lines(content: &Content<'_>, options: &PageOptions) -> String {
     let facts = options.subtitle.clone();
     let facts = facts.unwrap_or_else(|| caption.whole());
     format!("{} · {}", shown(&facts), caption.quality)
-}
-
-fn style(extra: Extra) -> String {
-    let parts = [
-        (STYLE, Extra::Nothing),
-        (PANEL_STYLE, Extra::Panel),
-        (HEAT_STYLE, Extra::Heat),
-    ];
-    let parts = parts.iter().filter(|(_, of)| extra >= *of);
-    parts.map(|(style, _)| squeezed(style)).collect()
-}
-
-/// The page's script.
-fn script(extra: Extra) -> String {
-    if extra == Extra::Nothing {
-        return script_of(TREE) + &script_of(APP);
-    }
-    let heat = if extra == Extra::Heat {
-        HEAT_SCRIPT
-    } else {
-        ""
-    };
-    let panel = PANEL_SCRIPT.replace(HEAT_PLACE, heat);
-    script_of(TREE) + &script_of(TIME) + &script_of(&APP.replace(PANEL_PLACE, &panel))
-}
-
-/// A script without indentation and comments, and without blanks and line ends where none is needed outside of texts.
-fn script_of(text: &str) -> String {
-    const SIGNS: [(&str, &str); 13] = [
-        (" + ", "+"),
-        (" - ", "-"),
-        (" / ", "/"),
-        (" <= ", "<="),
-        (" -= ", "-="),
-        (" >> ", ">>"),
-        (" % ", "%"),
-        ("while (", "while("),
-        (" (", "("),
-        (" [", "["),
-        (" {", "{"),
-        (") ", ")"),
-        ("] ", "]"),
-    ];
-    let lines = squeezed(text);
-    let mut goes_on = false;
-    lines.lines().fold(String::new(), |mut all, line| {
-        let is_const = is_const(line);
-        if is_const && goes_on {
-            all.pop();
-            all.push(',');
-        }
-        if line.starts_with('}') {
-            let end = all.trim_end_matches('\n').len();
-            all.truncate(end);
-            if all.ends_with(';') {
-                all.pop();
-            }
-        }
-        let line = match line.strip_prefix("const ") {
-            Some(rest) if is_const && goes_on => rest,
-            _ => line,
-        };
-        goes_on = is_const;
-        push_short(line, &SIGNS, &mut all);
-        // What ends so goes on in the next line whatever is between.
-        if !line.ends_with(['{', ';', ',']) {
-            all.push('\n');
-        }
-        all
-    })
-}
-
-/// Whether a line is one declaration of constants and nothing else, so that the next such line can go on with it.
-fn is_const(line: &str) -> bool {
-    let count = |signs: &[char]| line.matches(signs).count();
-    line.starts_with("const ")
-        && line.ends_with(';')
-        && count(&[';']) == 1
-        && count(&['(', '[', '{']) == count(&[')', ']', '}'])
-}
-
-/// The script or the style without indentation and comments, and without blanks around signs outside of texts.
-fn squeezed(text: &str) -> String {
-    const SIGNS: [(&str, &str); 21] = [
-        (" = ", "="),
-        (" => ", "=>"),
-        (" === ", "==="),
-        (" && ", "&&"),
-        (" || ", "||"),
-        (" ? ", "?"),
-        (" : ", ":"),
-        (" < ", "<"),
-        (" > ", ">"),
-        (" * ", "*"),
-        (" >= ", ">="),
-        (" += ", "+="),
-        (", ", ","),
-        ("; ", ";"),
-        (") {", "){"),
-        ("{ ", "{"),
-        (" }", "}"),
-        (" !== ", "!=="),
-        (": ", ":"),
-        ("if (", "if("),
-        ("for (", "for("),
-    ];
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
-    lines.fold(String::with_capacity(text.len()), |mut all, line| {
-        push_short(line, &SIGNS, &mut all);
-        all.push('\n');
-        all
-    })
-}
-
-/// A line without blanks around signs, but for its texts; as it is where it has texts of another kind.
-fn push_short(line: &str, signs: &[(&str, &str)], all: &mut String) {
-    if line.contains(['"', '\\']) {
-        all.push_str(line);
-        return;
-    }
-    let short = |line: String, (long, short): &(&str, &str)| line.replace(long, short);
-    let mut rest = line;
-    while !rest.is_empty() {
-        let code = rest.find(['\'', '`']).unwrap_or(rest.len());
-        all.push_str(&signs.iter().fold(rest[..code].to_owned(), short));
-        let text = &rest[code..];
-        let Some(quote) = text.chars().next() else {
-            break;
-        };
-        // What is put into a text has quotes of the other kind.
-        let end = text[1..].find(quote).map_or(text.len(), |end| end + 2);
-        all.push_str(&text[..end]);
-        rest = &text[end..];
-    }
 }
 
 fn escaped(text: &str) -> Cow<'_, str> {
@@ -406,24 +277,45 @@ mod tests {
 
     #[test]
     fn the_page_keeps_to_its_size() {
-        assert_eq!(APP.matches(PANEL_PLACE).count(), 1);
-        assert_eq!(PANEL_SCRIPT.matches(HEAT_PLACE).count(), 1);
-        for (extra, most) in [
-            (Extra::Nothing, 32 * 1024),
-            (Extra::Panel, 41 * 1024),
-            (Extra::Heat, 44 * 1024),
+        for (extra, [script, style]) in [
+            (Extra::Nothing, [24 * 1024, 5 * 1024]),
+            (Extra::Panel, [33 * 1024, 6 * 1024]),
+            (Extra::Heat, [35 * 1024, 7 * 1024]),
         ] {
-            let bytes = script(extra).len();
-            assert!(bytes <= most, "{bytes} bytes of script");
-        }
-        assert!(style(Extra::Heat).len() <= 7 * 1024);
-        for script in [APP, TIME, PANEL_SCRIPT, HEAT_SCRIPT] {
-            for word in ["innerHTML", "insertAdjacent", "eval("] {
-                assert!(!script.contains(word), "{word}");
+            let bytes = [extra.script().len(), extra.style().len()];
+            assert!(bytes[0] <= script && bytes[1] <= style, "{bytes:?} bytes");
+            for word in ["innerHTML", "insertAdjacent", "eval(", "</script", "<!--"] {
+                assert!(!extra.script().contains(word), "{word}");
             }
+            assert!(!extra.style().contains("</"));
         }
         assert!(!PAGE.contains("unsafe"), "the policy names what may run");
         assert!(PAGE.matches('@').count().is_multiple_of(2));
+    }
+
+    #[test]
+    fn what_was_made_is_made_of_these_sources() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/output/html");
+        let lines = include_str!("made/sources.sha256").lines();
+        let mut known: Vec<&str> = lines
+            .map(|line| {
+                let (sum, name) = line.split_once("  ./").expect("a sum and a name");
+                let text = std::fs::read(folder.join(name)).expect("a source");
+                let digest = Sha256::digest(text);
+                let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                assert_eq!(hex, sum, "{name} is newer: run scripts/page");
+                name
+            })
+            .collect();
+        known.sort_unstable();
+        let files = std::fs::read_dir(folder).expect("a folder");
+        let names = files.map(|file| file.expect("an entry").file_name());
+        let names = names.map(|name| name.into_string().expect("a name"));
+        let mut sources: Vec<String> = names
+            .filter(|name| name.ends_with(".js") || name.ends_with(".css"))
+            .collect();
+        sources.sort_unstable();
+        assert_eq!(known, sources);
     }
 
     #[test]
