@@ -4,14 +4,16 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::comparison::doubt_shared;
 use super::problem::require;
+use super::runs::{Sides as Runs, require_comparable};
 use super::{AskError, filter, in_phases, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::ids::index_vec;
-use crate::input::{MAGIC, open_named};
+use crate::input::{MAGIC, open_named, told_apart};
 use crate::load::{self, LoadOptions, Source};
-use crate::output::caption::{Caption, Left, plural};
+use crate::output::caption::{Caption, Left, Worst, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
 use crate::questions::facts::Facts;
@@ -64,8 +66,12 @@ impl Sides<'_> {
         );
         let named = and_more(&profile.recording.path, self.more.len());
         caption.compare(&named, &base_named);
+        let new = std::iter::once(Path::new(&profile.recording.path));
+        let new: Vec<PathBuf> = new.map(Path::to_owned).chain(self.more.to_vec()).collect();
+        let shared = told_apart(self.base, &new).map_err(AskError::Request)?;
         let name = &profile[event].name;
         let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
+        let mut base_quality = Worst::default();
         let mut before = None;
         for path in self.base {
             match read_base(path, (self.load, &self.filters.phases), diag)? {
@@ -75,6 +81,7 @@ impl Sides<'_> {
                         caption.tell_differences(profile, &other);
                     }
                     base_left.push(Left::of(&other[found]));
+                    base_quality.see(&other, found);
                     let (paths, run) = part(&other, found, of);
                     base.push(paths);
                     base_runs.push(run);
@@ -104,11 +111,14 @@ impl Sides<'_> {
         let (paths, run) = part(profile, event, of);
         let (mut new, mut new_runs) = (vec![paths], vec![run]);
         let mut new_left = vec![Left::of(&profile[event])];
+        let mut new_quality = Worst::default();
+        new_quality.see(profile, event);
         for path in self.more {
             match read_base(path, (self.load, &self.filters.phases), diag)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     new_left.push(Left::of(&other[found]));
+                    new_quality.see(&other, found);
                     let (paths, run) = part(&other, found, of);
                     new.push(paths);
                     new_runs.push(run);
@@ -120,6 +130,16 @@ impl Sides<'_> {
             }
         }
         caption.tell_sides(&profile[event], &new_left, &base_left);
+        caption.tell_quality(&new_quality, &base_quality);
+        let runs = Runs {
+            base: base_runs,
+            new: new_runs,
+            firsts: [None, None],
+            shared,
+        };
+        require_comparable(&runs, diag)?;
+        doubt_shared(&runs, diag);
+        let (base_runs, new_runs) = (runs.base, runs.new);
         // Verdicts are about the figures that are shown.
         let method = Method {
             normalize: self.absolute.then_some(Normalize::None),

@@ -132,18 +132,21 @@ pub(super) fn doubt(sides: &Sides, comparison: &Comparison, diag: &Diagnostics) 
             low.join(" and ")
         ));
     }
-    if let Some(path) = &sides.shared {
-        diag.warn(format!(
-            "{} is on both sides: it says nothing",
-            path.display()
-        ));
-    }
+    doubt_shared(sides, diag);
     let runs = sides.base.iter().chain(&sides.new);
     for run in runs.filter(|run| !run.facts.is_fit) {
         diag.warn(format!(
             "{}: not fit for conclusions (pjit check)",
             run.facts.path
         ));
+    }
+}
+
+/// Warns of a recording that is on both sides.
+pub(super) fn doubt_shared(sides: &Sides, diag: &Diagnostics) {
+    if let Some(path) = &sides.shared {
+        let path = path.display();
+        diag.warn(format!("{path} is on both sides: it says nothing"));
     }
 }
 

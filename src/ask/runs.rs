@@ -55,8 +55,8 @@ pub(super) struct Sides {
     pub(super) base: Vec<Run>,
     /// New ones.
     pub(super) new: Vec<Run>,
-    /// The first recording of each side.
-    firsts: [Option<PathBuf>; 2],
+    /// The first recording of each side, where functions are looked up in its files.
+    pub(super) firsts: [Option<PathBuf>; 2],
     /// A recording that is on both sides.
     pub(super) shared: Option<PathBuf>,
 }

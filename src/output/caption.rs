@@ -4,7 +4,7 @@ use crate::flame::shown;
 use crate::profile::{EventId, EventSummary, Profile};
 use crate::unit::Unit;
 
-use super::stdio::quality_line;
+use super::stdio::{quality_figures, quality_line};
 
 /// The lines of a picture's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,21 @@ impl Caption {
         }
     }
 
+    /// Says how far both sides can be trusted, each by its worst run.
+    pub fn tell_quality(&mut self, new: &Worst, base: &Worst) {
+        let several = |runs: usize| match runs {
+            0 | 1 => String::new(),
+            runs => format!(" (the worst of {runs} runs)"),
+        };
+        self.quality = format!(
+            "{}{}; before: {}{}",
+            shown(&new.line),
+            several(new.runs),
+            shown(&base.figures),
+            several(base.runs),
+        );
+    }
+
     /// Says why two runs may not be comparable.
     pub fn tell_differences(&mut self, after: &Profile, before: &Profile) {
         let keys = [
@@ -119,6 +134,32 @@ impl Caption {
     pub fn whole(&self) -> String {
         let said = self.said.iter().map(|text| format!("; {text}"));
         format!("{}{}", self.shown, said.collect::<String>())
+    }
+}
+
+/// The run of a side that is known worst: of whose event the largest part was lost, or has no whole stack.
+#[derive(Clone, Default, Debug)]
+pub struct Worst {
+    runs: usize,
+    missing: f64,
+    line: String,
+    figures: String,
+}
+
+impl Worst {
+    /// Looks at one more run.
+    pub fn see(&mut self, profile: &Profile, event: EventId) {
+        let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+        let lost = profile.recording.lost;
+        let stacks = profile.quality.figures(Some(event)).walked();
+        let missing = share(lost, lost.saturating_add(profile[event].samples))
+            + share(stacks.walked.saturating_sub(stacks.complete), stacks.walked);
+        if self.runs == 0 || missing > self.missing {
+            self.missing = missing;
+            self.line = quality_line(profile, Some(event));
+            self.figures = quality_figures(profile, Some(event));
+        }
+        self.runs += 1;
     }
 }
 

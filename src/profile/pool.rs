@@ -622,7 +622,7 @@ fn known<I: crate::ids::Idx>(
 /// Whether two recordings count the same.
 fn is_same(one: &EventSummary, other: &EventSummary) -> bool {
     (what(one), one.unit, one.counted) == (what(other), other.unit, other.counted)
-        && (one.is_tracepoint, one.is_whole) == (other.is_tracepoint, other.is_whole)
+        && one.is_tracepoint == other.is_tracepoint
 }
 
 /// What an event counts: its name, with one name for what is one function in the C library.
@@ -669,6 +669,8 @@ fn add_event(sum: &mut EventSummary, more: &EventSummary) {
     sum.filtered_samples += more.filtered_samples;
     sum.filtered_period = sum.filtered_period.wrapping_add(more.filtered_period);
     sum.has_callchains |= more.has_callchains;
+    // One that lost samples makes an estimate of the sum.
+    sum.is_whole &= more.is_whole;
     for note in &more.notes {
         if !sum.notes.contains(note) {
             sum.notes.push(note.clone());
@@ -712,6 +714,22 @@ mod tests {
         assert_eq!(number(None, Some((30, 40))), 4);
         assert_eq!(number(Some(7), Some((28, 29))), 3);
         assert_eq!(number(Some(7), Some((40, 50))), 0);
+    }
+
+    #[test]
+    fn a_recording_that_lost_samples_counts_the_same_event() {
+        let event = |samples, is_whole| EventSummary {
+            name: "page-faults".to_owned(),
+            samples,
+            period: samples,
+            is_whole,
+            ..EventSummary::default()
+        };
+        let mut whole = event(30, true);
+        let lossy = event(9, false);
+        assert!(is_same(&whole, &lossy));
+        add_event(&mut whole, &lossy);
+        assert_eq!((whole.period, whole.is_whole), (39, false));
     }
 
     #[test]

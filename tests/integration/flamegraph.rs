@@ -531,4 +531,19 @@ fn a_difference_colours_what_was_tested() {
     // The page has the same in its data.
     let page = draw(&[&bases[..], &["--format", "html", "new0", "new1", "new2"]].concat());
     assert!(page.contains("<html"));
+    // Both sides say how far they can be trusted.
+    assert!(svg.contains("0 lost (the worst of 3 runs)"));
+    let quality = svg.split("; before: ").nth(1).unwrap_or_default();
+    assert!(quality.contains("0 lost (the worst of 3 runs)"));
+    // One recording is one run, however often it is named.
+    let twice = ["--diff", "base0", "--diff", "base0", "new0", "new1"];
+    let output = pjit()
+        .current_dir(folder.path())
+        .arg("flamegraph")
+        .args(twice)
+        .output()
+        .expect("the binary can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("base0: the same recording twice"), "{said}");
 }
