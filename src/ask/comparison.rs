@@ -53,7 +53,11 @@ impl Question for Comparing {
         let view = &request.view;
         let sides = view.read(request, &[], diag)?;
         let by = view.method.by;
-        let comparison = compare(&sides.base, &sides.new, view.method);
+        let method = Method {
+            are_times: view.to_time.is_some(),
+            ..view.method
+        };
+        let comparison = compare(&sides.base, &sides.new, method);
         doubt(&sides, &comparison, diag);
         failed_runs(&sides)
             .into_iter()

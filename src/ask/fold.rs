@@ -10,7 +10,6 @@ use crate::metrics::{plain_name, pmu};
 use crate::needs::Needs;
 use crate::output::folded::{self, FoldOptions};
 use crate::profile::{EventId, Profile};
-use crate::weigh::Spec;
 
 /// Folded stacks.
 #[derive(Debug, Clone, Default)]
@@ -58,8 +57,8 @@ impl Folded {
     }
 }
 
-/// The events to add up: the one that is named, else the main one; all where each sample weighs one. What the kinds of cores
-/// of one processor count of the same adds up, too.
+/// The events to add up: the one that is named, else the main one. What the kinds of cores of one processor count of the same
+/// adds up, too.
 fn events(
     profile: &Profile,
     request: &Request<Fold>,
@@ -71,12 +70,11 @@ fn events(
     if wanted.is_some() {
         return Ok(vec![chosen]);
     }
-    let weigh_alike = request.load.weight.spec == Spec::Samples;
     let name = |event: EventId| profile[event].name.as_str();
     let is_same = |event: &EventId| {
         let (one, other) = (name(chosen), name(*event));
         let is_other_core = pmu(one).is_some() && pmu(other).is_some() && pmu(one) != pmu(other);
-        weigh_alike || *event == chosen || is_other_core && plain_name(one) == plain_name(other)
+        *event == chosen || is_other_core && plain_name(one) == plain_name(other)
     };
     let sampled = profile.events.indices();
     let sampled = sampled.filter(|event| profile[*event].samples > 0);

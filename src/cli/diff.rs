@@ -83,7 +83,7 @@ pub struct MethodArgs {
     )]
     by: By,
 
-    /// Take out that whole runs were slower: none, total, median [default: median; of bytes and other amounts none]
+    /// Take out that whole runs were slower: none, total, median [default: median; total with --to-time; of bytes and other amounts none]
     #[arg(
         long = "normalize",
         value_enum,
@@ -147,6 +147,7 @@ impl MethodArgs {
                 (_, true) => Some(false),
                 _ => None,
             },
+            ..Method::default()
         }
     }
 }

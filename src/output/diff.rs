@@ -150,7 +150,9 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
     ];
     head.extend(comparison.program.as_ref().map(SameProgram::text));
     let (low, high) = comparison.explained;
-    if !comparison.is_explained() {
+    if comparison.are_times {
+        head.push("shares of both times are compared".to_owned());
+    } else if !comparison.is_explained() {
         head.push(format!(
             "the common factor is the program's growth or the machine's, which of them is not known: runs of one side explain {low:.2} to {high:.2}"
         ));

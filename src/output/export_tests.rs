@@ -99,6 +99,28 @@ fn messages(message: &[u8], wanted: u64) -> Vec<&[u8]> {
         .collect()
 }
 
+/// Numbers of samples by their labels.
+fn by_labels(bytes: &[u8]) -> BTreeMap<Vec<Vec<u8>>, u64> {
+    let strings = messages(bytes, 6);
+    let mut sums = BTreeMap::new();
+    for sample in messages(bytes, 2) {
+        let texts = |label: &&[u8]| -> Vec<u8> {
+            let ids = [1, 2].into_iter().flat_map(|field| numbers(label, field));
+            let texts: Vec<&[u8]> = ids.map(|id| strings[id as usize]).collect();
+            texts.join(&b'=')
+        };
+        let labels = messages(sample, 3);
+        let labels: Vec<Vec<u8>> = labels.iter().map(texts).collect();
+        let own = labels.into_iter().filter(|label| {
+            ["package=", "activity="]
+                .iter()
+                .all(|part| !label.starts_with(part.as_bytes()))
+        });
+        *sums.entry(own.collect()).or_default() += numbers(sample, 2)[0];
+    }
+    sums
+}
+
 /// Checks that all references of a pprof file lead somewhere; sums of its columns.
 fn assert_sound_pprof(bytes: &[u8]) -> Vec<u64> {
     let strings = messages(bytes, 6);
@@ -448,6 +470,37 @@ proptest! {
             }
         }
         prop_assert_eq!((weight, samples), sums(&profile, None));
+    }
+}
+
+#[test]
+fn what_pprof_leaves_out_keeps_the_names_that_its_thread_had() {
+    let mut builder = ProfileBuilder::default();
+    for (thread, stack, period) in [
+        ("a", "x;main", 30),
+        ("a", "y;main", 20),
+        ("b", "y;main", 10),
+        ("b", "z;main", 5),
+    ] {
+        builder.sample(thread, stack, period);
+    }
+    let mut profile = builder.finish();
+    // One thread, which has another name in the end.
+    let thread = profile.entries[0].thread;
+    for entry in &mut profile.entries {
+        entry.thread = thread;
+    }
+    let of = |max_stacks| {
+        let options = PprofOptions {
+            labels: labels(),
+            max_stacks,
+            ..PprofOptions::default()
+        };
+        by_labels(&pprof_of(&profile, &options).0)
+    };
+    assert_eq!(of(None).len(), 2);
+    for most in 0..4 {
+        assert_eq!(of(Some(most)), of(None), "{most}");
     }
 }
 

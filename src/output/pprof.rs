@@ -552,11 +552,7 @@ impl<'p> Encoder<'p> {
         (samples, period): (u64, u64),
         parts: &Message,
     ) {
-        let key = (entry.thread, entry.comm, entry.facets, entry.event.0);
-        if !self.labels.contains_key(&key) {
-            let labels = self.encoded_labels(entry);
-            self.labels.insert(key, labels);
-        }
+        let key = self.labelled(entry);
         let message = self.part.cleared();
         message.packed(1, locations.iter().copied());
         let events = 0..self.profile.events.len();
@@ -573,6 +569,16 @@ impl<'p> Encoder<'p> {
         }
         message.0.extend_from_slice(&parts.0);
         self.out.message(2, message);
+    }
+
+    /// Where the labels of an entry are kept.
+    fn labelled(&mut self, entry: &Entry) -> Labelled {
+        let key = (entry.thread, entry.comm, entry.facets, entry.event.0);
+        if !self.labels.contains_key(&key) {
+            let labels = self.encoded_labels(entry);
+            self.labels.insert(key, labels);
+        }
+        key
     }
 
     fn encoded_labels(&mut self, entry: &Entry) -> Message {
@@ -646,17 +652,18 @@ impl<'p> Encoder<'p> {
         })
     }
 
-    /// What was left out: one stack for each thread and event.
+    /// What was left out: one stack for each thread and event, and for each of the names and labels that a thread has in turn.
     fn rest(&mut self, rest: &[&Entry]) {
         let mut sums: Vec<(&Entry, u64, u64)> = Vec::new();
-        let mut known: FxHashMap<(u16, ThreadId), usize> = FxHashMap::default();
+        let mut known: FxHashMap<(u16, ThreadId, Vec<u8>), usize> = FxHashMap::default();
         for &entry in rest {
-            let at = *known
-                .entry((entry.event.0, entry.thread))
-                .or_insert_with(|| {
-                    sums.push((entry, 0, 0));
-                    sums.len() - 1
-                });
+            let labels = self.labelled(entry);
+            let labels = self.labels.get(&labels).map(|labels| labels.0.clone());
+            let key = (entry.event.0, entry.thread, labels.unwrap_or_default());
+            let at = *known.entry(key).or_insert_with(|| {
+                sums.push((entry, 0, 0));
+                sums.len() - 1
+            });
             sums[at].1 += entry.samples;
             sums[at].2 = sums[at].2.wrapping_add(entry.period);
         }

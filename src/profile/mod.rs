@@ -363,6 +363,16 @@ impl EventSummary {
     }
 }
 
+impl EventSummary {
+    /// Whether it is a clock or cycles, of which each sample weighs one.
+    fn ticks(&self) -> bool {
+        let name = plain_name(&self.name);
+        self.counted == Some("samples")
+            && !self.is_tracepoint
+            && matches!(name, "cpu-clock" | "task-clock" | "cycles" | "ref-cycles")
+    }
+}
+
 impl From<Derived> for EventSummary {
     fn from(event: Derived) -> Self {
         Self {
@@ -393,7 +403,7 @@ impl Profile {
         let events = self.events.iter_enumerated();
         let key = |(at, event): &(EventId, &EventSummary)| {
             let is_on_cpu = event.samples > 0 && !event.is_off_cpu();
-            let is_cpu = is_on_cpu && event.is_cpu();
+            let is_cpu = is_on_cpu && (event.is_cpu() || event.ticks());
             (is_on_cpu, is_cpu, event.samples, Reverse(*at))
         };
         let most = events.max_by_key(key);

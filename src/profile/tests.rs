@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Profile;
+use super::{EventSummary, Profile};
 use crate::collect;
 use crate::diagnostics::Diagnostics;
 use crate::ids::Idx as _;
@@ -189,4 +189,22 @@ fn the_recorded_command_is_not_perfs_own() {
     assert!(told.contains("perf record"), "{told}");
     recording.asked = vec!["node".to_owned(), "work.js".to_owned()];
     assert_eq!(recording.command().as_deref(), Some("node work.js"));
+}
+
+#[test]
+fn a_clock_is_shown_first_also_where_each_sample_weighs_one() {
+    let event = |name: &str, samples| EventSummary {
+        name: name.to_owned(),
+        samples,
+        counted: Some("samples"),
+        ..EventSummary::default()
+    };
+    let events = [event("page-faults", 900), event("cpu-clock/freq=99/", 9)];
+    let mut profile = Profile {
+        events: events.into_iter().collect(),
+        ..Profile::default()
+    };
+    assert_eq!(profile.main_event().index(), 1);
+    profile.events[1].name = "sched:sched_switch".to_owned();
+    assert_eq!(profile.main_event().index(), 0);
 }

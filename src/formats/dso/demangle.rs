@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
+use super::misplaced::in_place;
 use super::packs::whole_packs;
 use super::rust_names::plain_rust;
 
@@ -265,7 +266,7 @@ fn itanium_text(
 ) -> Option<String> {
     let mut out = Bounded::of(mangled);
     symbol.structured_demangle(&mut out, options).ok()?;
-    Some(out.text)
+    Some(in_place(out.text))
 }
 
 /// Behind the comma of an empty pack nothing stands.

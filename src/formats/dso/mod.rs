@@ -21,6 +21,7 @@ pub mod haskell;
 mod kallsyms;
 pub mod kernel;
 mod kin;
+mod misplaced;
 pub mod nim;
 pub(crate) mod originals;
 mod packs;

@@ -90,7 +90,7 @@ struct ObjectTotals {
 pub struct Function {
     /// Name as reports show it.
     pub name: String,
-    /// The same as the runtime wrote it, of functions of scripts that have a source map.
+    /// The same as the runtime or the compiler wrote it, where reports show what the author wrote.
     pub recorded: Option<String>,
     /// The same without what runtimes and compilers add.
     pub clean: CleanName,
@@ -360,7 +360,8 @@ impl<'a> Finder<'_, '_, 'a> {
             start: symbol.start,
             end: symbol.end,
         };
-        let make = || (symbol.name.clone(), None, origin);
+        let recorded = || symbol.raw.as_deref().map(str::to_owned);
+        let make = || (symbol.name.clone(), recorded(), origin);
         let known = self.found.all.len();
         let function = self.function(Key::Symbol(number.0), dso, met, make);
         if known == function {

@@ -99,7 +99,7 @@ fn reaches(functions: &Functions, number: usize, limit: f64) -> bool {
             .any(|share| share >= limit)
 }
 
-/// As the runtime wrote the name, where views have another one; else nothing.
+/// As the runtime or the compiler wrote the name, where views have another one; else nothing.
 fn recorded(function: &Function) -> &str {
     function.recorded.as_deref().unwrap_or_default()
 }

@@ -32,6 +32,8 @@ pub struct Method {
     pub normalize: Option<Normalize>,
     /// Runs as pairs; `None` decides by their times.
     pub paired: Option<bool>,
+    /// Times of one recording are compared, of which one is longer: usually their shares.
+    pub are_times: bool,
 }
 
 /// What can be said of a function.
@@ -170,6 +172,8 @@ pub struct Comparison {
     pub runs: (usize, usize),
     /// The program, if it has another name on each side.
     pub program: Option<SameProgram>,
+    /// Whether shares of two times are compared.
+    pub are_times: bool,
     /// By what runs were measured, for what is tested besides.
     measure: Measure,
 }
@@ -328,10 +332,10 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         .iter()
         .map(|at| order.weights(&rows[*at].base, &rows[*at].new, rows[*at].grain))
         .collect();
-    let usual = if is_speed {
-        Normalize::Median
-    } else {
-        Normalize::None
+    let usual = match (is_speed, method.are_times) {
+        (true, true) => Normalize::Total,
+        (true, false) => Normalize::Median,
+        (false, _) => Normalize::None,
     };
     let normalize = method.normalize.unwrap_or(usual);
     let outcome = test(&each, &all, scatter, normalize, is_paired);
@@ -391,6 +395,7 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         factor: outcome.factor,
         explained: ((-scatter.wide).exp(), scatter.wide.exp()),
         is_guess: outcome.is_guess,
+        are_times: method.are_times && normalize == Normalize::Total,
         matched,
         is_paired,
         runs: (base.len(), new.len()),

@@ -43,6 +43,8 @@ const LEAST: usize = 6;
 const MOST: usize = 8;
 /// How often cuts are found again between their neighbours.
 const ROUNDS: usize = 3;
+/// Standard errors by which an estimate of the noise is taken for smaller.
+const SURE: f64 = 0.5;
 /// What is left out of the largest differences of neighbours.
 const TRIM: f64 = 0.1;
 
@@ -348,7 +350,10 @@ fn noise(values: &[f64], samples: f64, corrections: &[f64]) -> f64 {
         squares.sort_by(f64::total_cmp);
         let kept = kept(squares.len());
         let kept_mean = squares[..kept].iter().sum::<f64>() / kept as f64;
-        noise = noise.max(size as f64 * kept_mean / 2.0 * correction);
+        // The largest of several estimates is too large by chance: each counts as far as it is sure.
+        let spread = (3.0 / squares.len() as f64).sqrt();
+        let sure = (1.0 - SURE * spread).max(0.0);
+        noise = noise.max(size as f64 * kept_mean / 2.0 * correction * sure);
     }
     noise
 }

@@ -1,0 +1,135 @@
+//! Parts of C++ names that the `cpp_demangle` crate (0.5.1) writes in the wrong place, put where they belong.
+//!
+//! In: its text. Out: the text as libiberty has it. Two cases were found among 9 005 names of libraries: what is said of a member of
+//! a class that was named before stands behind the class (`Node*::Record` for `Node::Record*`), and the suffix of a literal operator
+//! looks like a class (`operator_km::operator ""` for `operator"" _km`).
+
+use std::borrow::Cow;
+
+/// What may be said of a type, and be in the wrong place.
+const SAID: [&str; 3] = [" const", "*", "&"];
+
+/// The text with all of these in their places.
+pub(super) fn in_place(text: String) -> String {
+    let text = match literal_operators(&text) {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(_) => text,
+    };
+    members(&text).unwrap_or(text)
+}
+
+/// `operator"" _km` for `operator_km::operator ""`.
+fn literal_operators(text: &str) -> Cow<'_, str> {
+    const WRONG: &str = "::operator \"\"";
+    let Some(at) = text.find(WRONG) else {
+        return Cow::Borrowed(text);
+    };
+    let begin = text[..at].rfind("operator");
+    let Some((begin, suffix)) = begin.map(|begin| (begin, &text[begin + "operator".len()..at]))
+    else {
+        return Cow::Borrowed(text);
+    };
+    let is_name = |c: char| c == '_' || c.is_alphanumeric();
+    if suffix.is_empty() || !suffix.chars().all(is_name) {
+        return Cow::Borrowed(text);
+    }
+    let (before, after) = (&text[..begin], &text[at + WRONG.len()..]);
+    Cow::Owned(format!(
+        "{before}operator\"\" {suffix}{}",
+        literal_operators(after)
+    ))
+}
+
+/// What is said of a type, behind the members of the type that follow. Nothing where nothing is before a member.
+fn members(text: &str) -> Option<String> {
+    let is_there = |said: &&str| {
+        let before_member = text.match_indices(*said);
+        before_member
+            .map(|(at, said)| &text[at + said.len()..])
+            .any(|rest| rest.starts_with("::"))
+    };
+    SAID.iter().find(|said| is_there(said))?;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("::") {
+        let (before, after) = (&rest[..at], &rest[at..]);
+        out.push_str(before);
+        let said = said_at_the_end(&out);
+        let kept = out.len() - said;
+        // `operator*::{lambda()#1}` is a lambda of an operator, and `operator char const*` converts.
+        let is_operator = out[..kept].rsplit("::").next();
+        let is_operator = is_operator.is_some_and(|part| part.contains("operator"));
+        if said == 0 || is_operator {
+            out.push_str("::");
+            rest = &after[2..];
+            continue;
+        }
+        let said = out.split_off(kept);
+        let end = end_of_members(after);
+        out.push_str(&after[..end]);
+        out.push_str(&said);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Length of what a text says of a type at its end.
+fn said_at_the_end(text: &str) -> usize {
+    let mut left = text;
+    while let Some(shorter) = SAID.iter().find_map(|said| left.strip_suffix(said)) {
+        left = shorter;
+    }
+    text.len() - left.len()
+}
+
+/// Where the members end that a text begins with: `::Record` of `::Record, int`, `::Of<int>::Kind` of `::Of<int>::Kind&`.
+fn end_of_members(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'{' => depth += 1,
+            b'>' | b'}' if depth > 0 => depth -= 1,
+            b':' | b'_' | b'$' | 0x80.. => {}
+            byte if byte.is_ascii_alphanumeric() => {}
+            _ if depth > 0 => {}
+            _ => return at,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_stand_where_they_belong() {
+        for (wrong, right) in [
+            ("a::b", "a::b"),
+            (
+                "std::pair<clang::Node*, clang::Node*::Record> >::operator=",
+                "std::pair<clang::Node*, clang::Node::Record*> >::operator=",
+            ),
+            (
+                "f<Watcher::Event const::Kind&>",
+                "f<Watcher::Event::Kind const&>",
+            ),
+            (
+                "f<A const*::B<int*>::C, int>",
+                "f<A::B<int*>::C const*, int>",
+            ),
+            ("A::operator*::{lambda()#1}", "A::operator*::{lambda()#1}"),
+            ("int A::*, int (A::*)()", "int A::*, int (A::*)()"),
+            ("lit::operator_km::operator \"\"", "lit::operator\"\" _km"),
+            (
+                "operator_s::operator \"\"(char const*)",
+                "operator\"\" _s(char const*)",
+            ),
+            ("::operator \"\"", "::operator \"\""),
+            ("ä*::ö", "ä::ö*"),
+        ] {
+            assert_eq!(in_place(wrong.to_owned()), right);
+        }
+    }
+}
