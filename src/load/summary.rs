@@ -16,7 +16,7 @@ use crate::profile::{
     StackEnd, ThreadId,
 };
 use crate::run_state::RunState;
-use crate::session::{Samples, Session};
+use crate::session::{SampleRef, Samples, Session};
 
 /// The events of the recording, with what counts in totals but has no row.
 pub(super) fn events_of(
@@ -145,7 +145,8 @@ pub(super) fn summarise(
         },
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
-        time_range: time_range(samples),
+        time_range: time_range(samples, &options.filter.times),
+        chosen_ns: chosen(session, &options.filter.times),
         // Where no times were recorded all are 0.
         begin: session
             .seen
@@ -210,19 +211,34 @@ fn idle_cpus(session: &Session<'_>, samples: &Samples) -> usize {
     cpus.len()
 }
 
-/// From the first sample to the last, or to the end of the last wait: samples of waits are where these begin. What
-/// `perf record --off-cpu` adds up until the end has numbers in place of times.
-fn time_range(samples: &Samples) -> Option<(u64, u64)> {
-    let mut timed = samples.all.iter().filter(|sample| sample.time.is_time());
-    let first = timed.next()?;
-    let last = timed.next_back().unwrap_or(first).time.0;
-    let has_waits = first.state != RunState::Unknown;
-    let waits = samples.all.iter().filter(|_| has_waits);
-    let waits = waits.filter(|sample| sample.time.is_time() && sample.state.frame().is_some());
-    let ends = waits.map(|sample| sample.time.0.saturating_add(sample.period));
-    let last = ends.fold(last, u64::max);
+/// From the first sample to the last, or to the end of the last wait, within the chosen times: samples of waits are where these
+/// begin, and those of threads may stand one thread behind the other. What `perf record --off-cpu` adds up until the end has numbers
+/// in place of times.
+fn time_range(samples: &Samples, chosen: &[(u64, u64)]) -> Option<(u64, u64)> {
+    let timed = || samples.all.iter().filter(|sample| sample.time.is_time());
+    let has_waits = timed().next()?.state != RunState::Unknown;
+    let end = |sample: &SampleRef| match sample.state.frame() {
+        Some(_) if has_waits => sample.time.0.saturating_add(sample.period),
+        _ => sample.time.0,
+    };
+    let (first, last) = timed().fold((u64::MAX, 0), |(first, last), sample| {
+        (first.min(sample.time.0), last.max(end(sample)))
+    });
+    let from = chosen.iter().map(|(from, _)| *from).min();
+    let to = chosen.iter().map(|(_, to)| *to).max();
+    let (first, last) = (
+        first.max(from.unwrap_or(0)),
+        last.min(to.unwrap_or(u64::MAX)),
+    );
     // Where no times were recorded all are 0.
-    (last > 0).then_some((first.time.0, last))
+    (last > 0).then_some((first, last))
+}
+
+/// How long the chosen times are together, as far as there are samples; nothing where nobody chose.
+fn chosen(session: &Session<'_>, times: &[(u64, u64)]) -> Option<u64> {
+    let (first, last) = session.seen?;
+    let length = |&(from, to): &(u64, u64)| to.min(last).saturating_sub(from.max(first));
+    (!times.is_empty()).then(|| times.iter().map(length).fold(0, u64::saturating_add))
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

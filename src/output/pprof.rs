@@ -710,12 +710,12 @@ impl<'p> Encoder<'p> {
     /// Times, and what the recording is.
     fn facts(&mut self, left_out: usize) {
         let profile = self.profile;
-        if let Some((first, last)) = profile.recording.time_range {
+        if let Some((first, _)) = profile.recording.time_range {
             if let Some((wall, clock)) = profile.recording.wall_clock {
                 self.out
                     .number(9, wall.wrapping_add(first).wrapping_sub(clock));
             }
-            self.out.number(10, last.saturating_sub(first));
+            self.out.number(10, profile.recording.length().unwrap_or(0));
         }
         let event = self.main_event();
         let mut comments = vec![

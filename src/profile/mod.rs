@@ -841,6 +841,8 @@ pub struct RecordingSummary {
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
+    /// How much of its time was chosen, in ns; nothing if nobody chose.
+    pub chosen_ns: Option<u64>,
     /// Time of the first sample that was there, in ns, also where `--time` left it out.
     pub begin: Option<u64>,
     /// What was chosen of its time, if that is to be said.
@@ -877,6 +879,15 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
+    /// How long it is in ns: the times that were chosen, else from the first sample to the last.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        let whole = self
+            .time_range
+            .map(|(first, last)| last.saturating_sub(first));
+        whole.map(|whole| self.chosen_ns.unwrap_or(whole))
+    }
+
     /// What a line of the header says, such as `arch` or `os release`.
     #[must_use]
     pub fn told(&self, field: &str) -> Option<&str> {

@@ -572,7 +572,7 @@ impl Pool {
         let is_common = |line: &String| recording.header.contains(line);
         sum.header = lines.into_iter().filter(is_common).collect();
         (sum.time_range, sum.begin, sum.wall_clock) = (None, None, None);
-        sum.chosen = None;
+        (sum.chosen, sum.chosen_ns) = (None, None);
         sum.lost_at.clear();
         if sum.sockets != recording.sockets {
             sum.sockets.clear();

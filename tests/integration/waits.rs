@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::live::{Lab, below, total, truth, undisturbed};
 use crate::recording::{Recording, Sample, Stacks};
-use crate::support::pjit;
+use crate::support::{pjit, stdout_of};
 
 const SITES: [&str; 6] = [
     "site_sleep",
@@ -449,6 +449,34 @@ fn expressions_add_up_fields() {
 }
 
 /// As perf writes it where it has BPF: what was added up until the end has numbers in place of times.
+/// Answers are of the time that was chosen, whatever samples weigh and in whichever order threads stand.
+#[test]
+fn the_length_of_an_answer_is_that_of_the_chosen_time() {
+    let whole = ["oncpu", "wall", "blocked", "samples"].map(|weight| {
+        let json = stdout_of(
+            &["summary", "--format", "json", "--weight", weight],
+            "waits",
+        );
+        seconds_of(&json)
+    });
+    assert!(whole.iter().all(|seconds| *seconds > 0.09), "{whole:?}");
+    for weight in ["oncpu", "wall", "blocked", "samples"] {
+        for (time, long) in [("+0.02,+0.07", 0.05), ("10%-20%,80%-90%", 0.2 * whole[3])] {
+            let options = [
+                "summary", "--format", "json", "--weight", weight, "--time", time,
+            ];
+            let seconds = seconds_of(&stdout_of(&options, "waits"));
+            assert!((seconds - long).abs() < 0.002, "{weight} {time}: {seconds}");
+        }
+    }
+}
+
+fn seconds_of(json: &str) -> f64 {
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let seconds = json["recordings"][0]["seconds"].as_f64();
+    seconds.expect("a number")
+}
+
 #[test]
 fn times_off_the_processor_that_the_kernel_added_up_are_taken_as_they_are() {
     const NUMBERS: u64 = 0xffff_ffff_0000_0000;

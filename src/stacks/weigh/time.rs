@@ -102,7 +102,7 @@ pub(super) fn oncpu(
                     (pjit record --perf=--switch-events)";
         return Err(WeighError(text.to_owned()));
     };
-    let line = on_cpu_line(&running, source.session, samples);
+    let line = on_cpu_line(&running, source.session, samples, filter);
     samples.all = running.into();
     samples.labels = labels.texts;
     Ok(Weighed {
@@ -153,7 +153,7 @@ pub(super) fn wall(
         .collect();
     let quality = quality(&chosen);
     let waiting = samples_of(samples, &chosen, options, filter, &mut labels);
-    let on = on_cpu_line(&running, source.session, samples);
+    let on = on_cpu_line(&running, source.session, samples, filter);
     let off = format!("Off CPU: {}", Unit::Nanoseconds.human(sum(&waiting)));
     let mut all = running;
     all.extend(waiting);
@@ -534,13 +534,18 @@ fn threads_in(samples: &[SampleRef]) -> usize {
 }
 
 /// `On CPU: 0.901 s in 9 threads over 2.74 s (0.33 CPUs)`.
-fn on_cpu_line(running: &[SampleRef], session: &Session<'_>, samples: &Samples) -> String {
+fn on_cpu_line(
+    running: &[SampleRef],
+    session: &Session<'_>,
+    samples: &Samples,
+    filter: &Filter,
+) -> String {
     let times = samples.all.iter().map(|sample| sample.time.0);
     let times = times.chain(session.marks.iter().map(|mark| mark.time.0));
     let (first, last) = times.fold((u64::MAX, 0), |(first, last), time| {
         (first.min(time), last.max(time))
     });
-    let span = last.saturating_sub(first);
+    let span = within(filter, first, last);
     let total = sum(running);
     let seconds = |ns| Unit::Nanoseconds.human(ns);
     let (on, threads) = (seconds(total), threads_in(running));

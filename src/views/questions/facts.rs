@@ -55,7 +55,7 @@ pub struct Facts {
     pub processes: usize,
     /// Threads with samples.
     pub threads: usize,
-    /// From the first to the last sample.
+    /// From the first to the last sample, or what was chosen of that.
     pub wall_ns: Option<u64>,
     /// What was chosen of its time, if that is to be said.
     pub chosen: Option<String>,
@@ -187,7 +187,7 @@ impl Facts {
             processes,
             threads: count,
             parts,
-            wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
+            wall_ns: profile.recording.length(),
             chosen: profile.recording.chosen.clone(),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),

@@ -44,7 +44,7 @@ const MOST: usize = 8;
 /// How often cuts are found again between their neighbours.
 const ROUNDS: usize = 3;
 /// Standard errors by which an estimate of the noise is taken for smaller.
-const SURE: f64 = 0.5;
+const SURE: f64 = 1.0;
 /// What is left out of the largest differences of neighbours.
 const TRIM: f64 = 0.1;
 

@@ -48,6 +48,9 @@ const SHARES: [f64; 2] = [0.005, 0.98];
 const MOSTLY: f64 = 0.8;
 /// Spells of a function that are kept: of more the text would say no more.
 const MOST: usize = 10_000;
+/// How much of a spell a clock of CPU time has to see of its thread. Less is a thread that mostly sleeps, and whose short calls are
+/// nearer to each other than its pauses usually are; one that rarely gets a processor has more.
+const SEEN: f64 = 0.25;
 /// Functions of a thread that are compared with each other.
 const MOST_FUNCTIONS: usize = 1000;
 
@@ -239,6 +242,12 @@ fn of_thread(
     }
     let period = usual_period(timeline, moments);
     let lasts = |from: usize, to: usize| moments[to - 1].time - moments[from].time + period;
+    let tells_sleep = timeline.is_clock && !timeline.knows_waits();
+    let is_seen = |(from, to): (usize, usize)| {
+        let periods = moments[from..to].iter().map(|moment| moment.period);
+        let cpu: u64 = periods.fold(0, u64::saturating_add);
+        !tells_sleep || cpu as f64 >= SEEN * lasts(from, to) as f64
+    };
     find_runs(timeline, (moments, waits), &lasts, (open, followed));
     followed.clear();
     let mut found = Vec::new();
@@ -249,7 +258,7 @@ fn of_thread(
         let is_long = |(from, to): &(usize, usize)| (to - from) as f64 >= 2.0 * chance;
         let times = of.stays.iter().filter(|stay| is_long(stay)).count();
         let mut long = of.runs;
-        long.retain(is_long);
+        long.retain(|run| is_long(run) && is_seen(*run));
         let runs = Runs {
             function,
             runs: long,

@@ -257,6 +257,32 @@ fn a_wait_outside_ends_a_spell_and_a_want_of_processors_does_not() {
 }
 
 #[test]
+fn a_thread_that_sleeps_between_short_calls_has_no_spell() {
+    // Each 20 ms a call of a millisecond, or in place of each tenth one of 25 ms: by a clock with 2 kHz.
+    let mut samples = Vec::new();
+    for call in 0..200 {
+        let (stack, count) = match call % 10 {
+            9 => ("GC;MAIN", 50),
+            _ => ("BG;MAIN", 2),
+        };
+        let times = (0..count).map(|at| (call * 30 + 1) * MS + at * MS / 2);
+        samples.extend(times.map(|time| (time, "1", stack)));
+    }
+    let mut profile = profile(&samples);
+    profile.events[EventId(0)].unit = crate::unit::Unit::Nanoseconds;
+    for entry in profile.entries.iter_mut() {
+        entry.period = MS / 2;
+    }
+    let (over, functions) = over(&profile);
+    let found: Vec<String> = over
+        .spells
+        .iter()
+        .map(|spell| name(&functions, spell.function))
+        .collect();
+    assert_eq!(found, ["GC"]);
+}
+
+#[test]
 fn times_without_a_sample_are_gaps() {
     let wanted = [2000..2200, 5000..5300, 9000..9250];
     let mut samples = stalls();
