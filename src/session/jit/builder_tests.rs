@@ -101,7 +101,7 @@ fn unmapped(
     at: u64,
     ms: u64,
 ) -> Option<(String, JitMatch)> {
-    let hit = index.lookup_unmapped(process, Avma(at), time(ms))?;
+    let (hit, _) = index.lookup_unmapped(process, Avma(at), time(ms))?;
     Some((name_of(index, hit), hit.how))
 }
 
@@ -923,7 +923,7 @@ fn perf_maps_name_what_no_load_ever_covered() {
         unmapped(&index, P, A + 0x40, 25),
         Some(("mapped".into(), JitMatch::PerfMap))
     );
-    let hit = index
+    let (hit, _) = index
         .lookup_unmapped(P, Avma(B + 3), time(1))
         .expect("in the map");
     assert_eq!(
@@ -1112,9 +1112,9 @@ fn damaged_dumps_give_an_index_all_the_same() {
         assert!(index.code_count() <= 2 + bytes.len() / 16);
         for at in [A, A + 15, B, 0, u64::MAX] {
             for ms in [0, 15, 25, 35] {
-                let hit = index
-                    .lookup(P, Avma(at), time(ms))
-                    .or_else(|| index.lookup_unmapped(P, Avma(at), time(ms)));
+                let unmapped = || index.lookup_unmapped(P, Avma(at), time(ms));
+                let hit = index.lookup(P, Avma(at), time(ms));
+                let hit = hit.or_else(|| Some(unmapped()?.0));
                 if let Some(hit) = hit {
                     let code = index.code(hit.code);
                     let _ = (line_at(&code.lines(), hit.offset), code.unwinding());

@@ -271,6 +271,9 @@ struct OwnMap {
     unsure: Vec<AvmaRange>,
 }
 
+/// From one time until another.
+type Span = (Timestamp, Timestamp);
+
 impl OwnMap {
     const fn is_of(&self, time: Timestamp) -> bool {
         self.from.0 <= time.0 && time.0 < self.until.0
@@ -412,11 +415,25 @@ impl<'a> JitIndex<'a> {
 
     /// What to try where neither [`JitIndex::lookup`] nor a file mapping knows the address: a record
     /// written late, the copy of a loaded module, the perf map, in this order.
+    ///
+    /// With it goes from when until when the answer is the same, if that is known: where no dump ever tells of an address, it is
+    /// what the process' own perf map says, as long as that is its map.
     #[must_use]
-    pub fn lookup_unmapped(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        self.lookup_late(process, at, time)
-            .or_else(|| self.lookup_twin(process, at, time))
-            .or_else(|| self.lookup_perf_map(process, at, time))
+    pub fn lookup_unmapped(
+        &self,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<(JitHit, Option<Span>)> {
+        let dumped = self.lookup_late(process, at, time);
+        let dumped = dumped.or_else(|| self.lookup_twin(process, at, time));
+        if let Some(hit) = dumped {
+            return Some((hit, None));
+        }
+        let (hit, span) = self.lookup_perf_map(process, at, time)?;
+        let twins = self.twins.get(&process).map_or(&[][..], |twins| twins);
+        let is_twin = twins.iter().any(|twin| twin.copy.contains(at));
+        Some((hit, span.filter(|_| !is_twin)))
     }
 
     /// The earliest later load, or what a parent loaded right after the fork: told of late, both.
@@ -476,7 +493,12 @@ impl<'a> JitIndex<'a> {
 
     /// Perf maps only know addresses that no load ever covered: the dump knows better what came and
     /// went there. A child's own map goes before its parent's, which tells of what was there before the fork.
-    fn lookup_perf_map(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
+    fn lookup_perf_map(
+        &self,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<(JitHit, Option<Span>)> {
         if self.perf_maps.is_empty() {
             return None;
         }
@@ -489,7 +511,8 @@ impl<'a> JitIndex<'a> {
                 && let Some(hit) = self.in_perf_map(map.object, at)
             {
                 let is_dumped = self.claims.ever(&self.codes, process, at);
-                return (!is_dumped).then_some(hit);
+                let span = (owner == process).then_some((map.from, map.until));
+                return (!is_dumped).then_some((hit, span));
             }
             let birth = self.births.get(&owner)?;
             if birth.until <= now {

@@ -24,6 +24,8 @@ pub(super) struct Addresses {
     kernel_state: usize,
     /// Ends of branches, of which there are many to a sample and few in all.
     ends: Ends,
+    /// Calls in the process by what they return to, likewise.
+    calls: Ends,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -87,25 +89,25 @@ impl Addresses {
     ///
     /// Behind a call may be another line, what is inlined no more, or, if it never returns, another function.
     pub(super) fn call_before(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
-        self.known_or(space, mode, (at, true), || {
-            let before = located(space, mode, Avma(at.0.wrapping_sub(1)));
-            let is_call = match before.target {
-                Target::Dso(dso) if space.is_of_file(dso) => true,
-                Target::Nowhere => false,
-                // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
-                _ => {
-                    let behind = located(space, mode, at);
-                    !matches!(behind.target, Target::Jit(..)) || behind.address > 0
-                }
-            };
-            if !is_call {
-                return located(space, mode, at);
-            }
-            Pc {
-                returns: true,
-                ..before
-            }
-        })
+        if mode != CpuMode::User {
+            return self.known_or(space, mode, (at, true), || {
+                let before = located(space, mode, Avma(at.0.wrapping_sub(1)));
+                call(space, before, || located(space, mode, at))
+            });
+        }
+        if let Some(known) = self.calls.at(space, at) {
+            return known;
+        }
+        let (before, mut life) = space.locate_user_for(Avma(at.0.wrapping_sub(1)));
+        let before = Pc::of(before, mode, Avma(at.0.wrapping_sub(1)));
+        let made = call(space, before, || {
+            let (behind, other) = space.locate_user_for(at);
+            life = life.common(other);
+            Pc::of(behind, mode, at)
+        });
+        let made = self.intern(made);
+        self.calls.keep(space, at, made, life);
+        made
     }
 
     fn known_or(
@@ -164,11 +166,31 @@ impl Addresses {
 
 const NO_PC: PcId = PcId(u32::MAX);
 
+/// The call that `before` is the last byte of, or what lies where it returns to, if that is no call.
+fn call(space: &SpaceAt<'_, '_>, before: Pc, mut behind: impl FnMut() -> Pc) -> Pc {
+    let is_call = match before.target {
+        Target::Dso(dso) if space.is_of_file(dso) => true,
+        Target::Nowhere => false,
+        // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
+        _ => {
+            let behind = behind();
+            !matches!(behind.target, Target::Jit(..)) || behind.address > 0
+        }
+    };
+    if !is_call {
+        return behind();
+    }
+    Pc {
+        returns: true,
+        ..before
+    }
+}
+
 fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
     Pc::of(space.locate_in(mode, at), mode, at)
 }
 
-/// Where branches begin and end, of those that were met last. Direct mapped; a clash only costs the lookup.
+/// Where branches begin and end, or calls are, of those that were met last. Direct mapped; a clash only costs the lookup.
 #[derive(Default)]
 pub(super) struct Ends(Vec<End>);
 

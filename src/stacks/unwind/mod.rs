@@ -174,6 +174,15 @@ impl Lifetime {
         to: Timestamp(u64::MAX),
     };
 
+    /// When both hold.
+    #[must_use]
+    pub fn common(self, other: Self) -> Self {
+        Self {
+            from: self.from.max(other.from),
+            to: self.to.min(other.to),
+        }
+    }
+
     /// Whether it holds at a time.
     #[must_use]
     pub fn contains(&self, time: Timestamp) -> bool {

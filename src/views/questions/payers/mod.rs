@@ -14,10 +14,13 @@ pub use paid::{Paid, Part as PaidPart};
 pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending, UNKNOWN_HOST};
 pub use steps::Step;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::OnceLock;
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchKind, PatternSet};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
@@ -142,6 +145,8 @@ pub struct Payers<'p> {
     activities: IndexVec<ActivityId, &'static str>,
     /// The frames of the stack at hand, up to who pays.
     met: Vec<KnownId>,
+    /// What automatons of activities have made of themselves, by scope.
+    caches: RefCell<FxHashMap<usize, Cache>>,
 }
 
 impl<'p> Payers<'p> {
@@ -164,6 +169,7 @@ impl<'p> Payers<'p> {
             nobodies: Vec::new(),
             activities: IndexVec::new(),
             met: Vec::new(),
+            caches: RefCell::default(),
         }
     }
 
@@ -637,27 +643,53 @@ impl<'p> Payers<'p> {
             _ if is_go => [Some(Scope::Go), Some(Scope::Native)],
             _ => [Some(Scope::Native), None],
         };
-        let found = scopes.into_iter().flatten().filter_map(|scope| {
-            let rows = scope.rows();
-            let matches = set(scope).matches(symbol.name.as_bytes());
-            let rows = matches.iter().map(|row| &rows[row]);
-            rows.min_by_key(|row| row.rank)
-                .map(|row| (row.rank, row.name))
-        });
+        let mut caches = self.caches.borrow_mut();
+        let scopes = scopes.into_iter().flatten();
+        let found = scopes.filter_map(|scope| row_of(scope, &mut caches, &symbol.name));
         found.min_by_key(|doing| doing.0)
     }
 }
 
-/// The patterns of a scope, made when it first occurs, for all recordings.
-fn set(scope: Scope) -> &'static RegexSet {
-    static SETS: [OnceLock<RegexSet>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
-    SETS[scope.index()].get_or_init(|| {
-        let patterns = scope.rows().iter().map(|row| row.pattern);
-        let mut set = RegexSetBuilder::new(patterns);
+/// The patterns of a scope, made when it first occurs, for all recordings. The lazy automaton alone: `RegexSet` makes a second one
+/// backwards, and looks for literals, which together takes twice as long. Nothing if they are no patterns.
+fn set(scope: Scope) -> Option<&'static DFA> {
+    static SETS: [OnceLock<Option<DFA>>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
+    let set = SETS[scope.index()].get_or_init(|| {
+        let patterns: Vec<&str> = scope.rows().iter().map(|row| row.pattern).collect();
         // Classes of Unicode's letters take a quarter of a summary; names of code are ASCII where it matters.
-        let set = set.unicode(false).ignore_whitespace(true).build();
-        set.unwrap_or_else(|_| RegexSet::empty())
-    })
+        let syntax = syntax::Config::new().unicode(false).utf8(false);
+        let forward = thompson::Config::new()
+            .utf8(false)
+            .which_captures(WhichCaptures::None);
+        let all = DFA::config().match_kind(MatchKind::All);
+        let set = DFA::builder()
+            .syntax(syntax.ignore_whitespace(true))
+            .thompson(forward)
+            .configure(all)
+            .build_many(&patterns);
+        set.ok()
+    });
+    set.as_ref()
+}
+
+/// What a scope's rows say of a name: that with the lowest rank.
+fn row_of(
+    scope: Scope,
+    caches: &mut FxHashMap<usize, Cache>,
+    name: &str,
+) -> Option<(u8, &'static str)> {
+    let set = set(scope)?;
+    let rows = scope.rows();
+    let cache = caches
+        .entry(scope.index())
+        .or_insert_with(|| set.create_cache());
+    let mut matches = PatternSet::new(rows.len());
+    let input = Input::new(name.as_bytes());
+    set.try_which_overlapping_matches(cache, &input, &mut matches)
+        .ok()?;
+    let rows = matches.iter().map(|row| &rows[row.as_usize()]);
+    let lowest = rows.min_by_key(|row| row.rank)?;
+    Some((lowest.rank, lowest.name))
 }
 
 /// By path of an own file: as much of it as tells it from the others.
