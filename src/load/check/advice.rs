@@ -232,7 +232,10 @@ pub(super) fn for_own(fix: &str, again: &Again) -> Option<String> {
     if fix.starts_with(MACHINE) {
         return Some(fix);
     }
-    let options = fix.replace("pjit record -", &format!("{command} -"));
+    let agent = format!("{command} --java-agent libperf-jvmti.so");
+    let options = fix
+        .replace("pjit record -", &format!("{command} -"))
+        .replace("java -agentpath:libperf-jvmti.so", &agent);
     Some(options.replace("pjit record without", &format!("{command} without")))
 }
 

@@ -666,6 +666,10 @@ fn own_recordings_are_advised_options() {
         own("pjit record without -g").as_deref(),
         Some("pjit record --again out without -g")
     );
+    assert_eq!(
+        own("java -agentpath:libperf-jvmti.so, whose dump has the code").as_deref(),
+        Some("pjit record --again out --java-agent libperf-jvmti.so, whose dump has the code")
+    );
     assert_eq!(own("pjit record"), None);
     assert_eq!(own("pjit record, which takes the clock of dumps"), None);
     assert_eq!(
