@@ -160,7 +160,7 @@ pub struct RecordArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "As in perf record")]
 struct PerfArgs {
-    /// Samples in a second [default: 999]
+    /// Samples in a second [default: 999, or less]
     #[arg(
         short = 'F',
         long = "freq",
@@ -402,9 +402,13 @@ mod recording {
         folder: &Path,
         environment: &Environment,
     ) -> Result<ExitCode, Failure> {
-        let (mut request, here) = run::again(folder)?;
+        let run::Again {
+            mut request,
+            here,
+            frequency,
+        } = run::again(folder)?;
         let before = numbers(folder, environment)?;
-        let asked = learned(std::mem::take(&mut request.asked), before);
+        let asked = learned(std::mem::take(&mut request.asked), before, frequency);
         request.asked = asked.with(args.asked());
         request.files |= args.files;
         request.search = environment.search();
@@ -443,8 +447,8 @@ mod recording {
         Ok(ExitCode::from(recorded.status))
     }
 
-    /// What was asked for, with what `check` advises.
-    fn learned(mut asked: Asked, before: Numbers) -> Asked {
+    /// What was asked for, with what `check` advises. `frequency` is that of the recording.
+    fn learned(mut asked: Asked, before: Numbers, frequency: Option<u64>) -> Asked {
         let size = before.advised_stack_size;
         if let Some(size) = size.and_then(|size| u32::try_from(size).ok()) {
             asked.call_graph = Some(CallGraph::Dwarf(size));
@@ -453,7 +457,7 @@ mod recording {
         }
         asked.uncompressed |= before.advises_no_z;
         if before.lost * 100 > before.samples && asked.period.is_none() {
-            let hertz = asked.frequency.unwrap_or(FREQUENCY);
+            let hertz = frequency.or(asked.frequency).unwrap_or(FREQUENCY);
             asked.frequency = Some((hertz / 2).max(1));
         }
         asked
@@ -608,13 +612,16 @@ mod recording {
 
     fn typed(prepared: &Prepared) -> Vec<String> {
         let request = &prepared.request;
-        typed::lines(
+        let lines = typed::lines(
             &prepared.environment,
             &prepared.options,
             &request.target,
             &prepared.folder,
             &request.stop_watch,
-        )
+        );
+        let notes = prepared.notes.iter().filter(|note| note.is_of_loss);
+        let notes = notes.map(|note| format!("# {}", note.text));
+        notes.chain(lines).collect()
     }
 
     fn noted<'n>(notes: impl IntoIterator<Item = &'n Note>) -> String {

@@ -205,6 +205,9 @@ fn a_dry_run_prints_what_can_be_typed_and_writes_nothing() {
         "{out}"
     );
     assert!(out.ends_with("-- node 'a b.js'\n"), "{out}");
+    // A ring that is small here, for an ordinary user, is told in front.
+    let told = out.lines().take_while(|line| line.starts_with("# "));
+    assert!(told.count() <= 1, "{out}");
     assert_eq!(names(&lab.path(".")), ["node".to_owned()].into());
 }
 

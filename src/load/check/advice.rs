@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::runtimes::{Producer, Runtime, programs};
 
-use super::Culprit;
+use super::{Again, Culprit};
 
 /// Sizes are recommended in steps of so many bytes.
 const STEP: u64 = 1024;
@@ -214,6 +214,29 @@ pub(super) fn for_loss(frequency: Option<u64>) -> [String; 2] {
         "pjit record -m 16M (as root, or after sysctl kernel.perf_event_mlock_kb=65536)".to_owned(),
         format!("{less}, and no larger --call-graph dwarf,SIZE than needed"),
     ]
+}
+
+/// Advice for a recording of `pjit record`: what it did already helps nobody, and options are for the same command once more.
+pub(super) fn for_own(fix: &str, again: &Again) -> Option<String> {
+    /// What it does without being told.
+    const DONE: [&str; 2] = ["pjit record, which ", "pjit record asks runtimes"];
+    /// The whole machine is another thing to record.
+    const MACHINE: &str = "pjit record -a";
+    if fix == "pjit record" || DONE.iter().any(|done| fix.contains(done)) {
+        return None;
+    }
+    let fix = fix.replace("pjit record, or ", "");
+    let Again::By(command) = again else {
+        return Some(fix);
+    };
+    if fix.starts_with(MACHINE) {
+        return Some(fix);
+    }
+    let agent = format!("{command} --java-agent libperf-jvmti.so");
+    let options = fix
+        .replace("pjit record -", &format!("{command} -"))
+        .replace("java -agentpath:libperf-jvmti.so", &agent);
+    Some(options.replace("pjit record without", &format!("{command} without")))
 }
 
 /// A word for a shell, whatever is in it. Control characters are made visible where it is printed.

@@ -4,6 +4,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,9 +25,19 @@ use crate::symbolize::lacks_split_files;
 use super::brief::{self, Brief};
 use super::stages::Stages;
 use super::{
-    BranchStacks, Clock, Culprit, Dump, Early, EndShare, Evidence, FileProof, Judged,
-    KernelSymbols, Loss, OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful,
+    Again, BranchStacks, Clock, Culprit, Dump, Early, EndShare, Evidence, FileProof, Judged,
+    KernelSymbols, Loss, OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful, quoted,
 };
+
+/// What records it once more, of a recording at this path.
+fn again(path: &str, story: &Story) -> Again {
+    if story.command.is_empty() {
+        return Again::Anew;
+    }
+    let folder = Path::new(path).parent().and_then(Path::to_str);
+    let folder = folder.filter(|folder| !folder.is_empty()).unwrap_or(".");
+    Again::By(format!("pjit record --again {}", quoted(folder)))
+}
 
 /// Everything that [`super::judge`] looks at.
 #[must_use]
@@ -40,6 +51,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
     let (unresolved, resolved_by_file) = symbols(stages);
     let inferred = inferred(session, stages.samples);
     Evidence {
+        again: stages.story.map(|story| again(&path, story)),
         path,
         whole: whole(recording, session),
         status: stages.story.and_then(|story| story.status),

@@ -64,6 +64,13 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
         fixes.any(|fix| fix.starts_with(begin))
     };
     let advises_copies = has_fix(WITHOUT_G);
+    if let Some(again) = &evidence.again {
+        for finding in &mut findings {
+            let fixes = std::mem::take(&mut finding.fixes);
+            let fixes = fixes.iter().filter_map(|fix| advice::for_own(fix, again));
+            finding.fixes = fixes.collect();
+        }
+    }
     Verdict {
         path: evidence.path.clone(),
         limits,
@@ -492,7 +499,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
                 format!(
                     "from the processor's record of calls (LBR): {reach}; what it does not keep is missing in them"
                 ),
-                "pjit record, or its -g with everything built by -fno-omit-frame-pointer"
+                "pjit record, or pjit record -g with everything built by -fno-omit-frame-pointer"
                     .to_owned(),
             )
         } else {
@@ -595,7 +602,7 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
             WORTH_WARNING,
             "stacks.calls-kept",
             &kept,
-            "pjit record, or its -g with everything built by -fno-omit-frame-pointer",
+            "pjit record, or pjit record -g with everything built by -fno-omit-frame-pointer",
         ),
     ];
     parts.into_iter().flatten().collect()

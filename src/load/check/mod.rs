@@ -41,6 +41,15 @@ pub const NEEDS: Needs = Needs::STACKS
     .union(Needs::DEPTHS)
     .union(Needs::WASM_LINES);
 
+/// What records once more what `pjit record` recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Again {
+    /// This command, with options to follow.
+    By(String),
+    /// Nothing that is known here: what ran may have ended.
+    Anew,
+}
+
 /// What a recording says about its own quality. Counts are samples unless they say otherwise: unlike periods these
 /// mean the same for all events.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +62,8 @@ pub struct Evidence {
     pub status: Option<u8>,
     /// Whether runtimes were told to keep frame pointers, as `pjit record` says.
     pub keeps_frames: bool,
+    /// What records it once more, of recordings of `pjit record`.
+    pub again: Option<Again>,
     /// perf's end, if that was before its time.
     pub early: Option<Early>,
     /// What the kernel could not write.

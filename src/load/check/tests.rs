@@ -1,6 +1,6 @@
 //! Limits, levels and advice.
 
-use super::advice::{dump_size, for_short_stacks, for_stripped, quoted};
+use super::advice::{dump_size, for_own, for_short_stacks, for_stripped, quoted};
 use super::*;
 use crate::jit::{Absence, ProcessId};
 
@@ -647,6 +647,50 @@ fn advice_for_go_is_of_one_mind() {
         assert_eq!(copied.contains("pjit record -g"), of_go == 400, "{copied}");
         assert_eq!(followed.contains("without -g"), of_go == 10, "{followed}");
     }
+}
+
+/// Who recorded with `pjit record` is told what to do otherwise, not to do the same.
+#[test]
+fn own_recordings_are_advised_options() {
+    let by = Again::By("pjit record --again out".to_owned());
+    let own = |fix: &str| for_own(fix, &by);
+    assert_eq!(
+        own("pjit record --call-graph dwarf,18432").as_deref(),
+        Some("pjit record --again out --call-graph dwarf,18432")
+    );
+    assert_eq!(
+        own("record longer, or pjit record -F with a higher frequency").as_deref(),
+        Some("record longer, or pjit record --again out -F with a higher frequency")
+    );
+    assert_eq!(
+        own("pjit record without -g").as_deref(),
+        Some("pjit record --again out without -g")
+    );
+    assert_eq!(
+        own("java -agentpath:libperf-jvmti.so, whose dump has the code").as_deref(),
+        Some("pjit record --again out --java-agent libperf-jvmti.so, whose dump has the code")
+    );
+    assert_eq!(own("pjit record"), None);
+    assert_eq!(own("pjit record, which takes the clock of dumps"), None);
+    assert_eq!(
+        own("have the runtime tell: pjit record, or node --perf-prof").as_deref(),
+        Some("have the runtime tell: node --perf-prof")
+    );
+    let machine = "pjit record -a, whose clocks belong to CPUs";
+    assert_eq!(own(machine).as_deref(), Some(machine));
+    // The processes may have ended.
+    let frequency = "pjit record -F 249";
+    assert_eq!(for_own(frequency, &Again::Anew).as_deref(), Some(frequency));
+    assert_eq!(for_own("pjit record", &Again::Anew), None);
+    let evidence = Evidence {
+        ends: vec![ends(StackEnd::NotRecorded, 1000)],
+        again: Some(by),
+        ..good()
+    };
+    let verdict = judge(&evidence, Limits::default());
+    let fixes = verdict.findings.iter().flat_map(|found| &found.fixes);
+    let fixes: Vec<&String> = fixes.collect();
+    assert!(!fixes.iter().any(|fix| *fix == "pjit record"), "{fixes:?}");
 }
 
 #[test]

@@ -9,10 +9,14 @@ pub const LARGEST_STACK: u32 = 65_528;
 const STACK_OF_MANY: u32 = 32_768;
 /// From so many processors on.
 const MANY_CPUS: u64 = 8;
-/// A ring loses nothing that holds so many samples.
+/// A ring holds at least so many samples.
 const SAMPLES_IN_RING: u64 = 16;
+/// Milliseconds for which a ring holds samples: so long perf may have to wait for a processor or a disk, and loses nothing.
+const HELD: u64 = 64;
+/// The lowest rate that is chosen, in samples a second.
+const LEAST_RATE: u64 = 99;
 /// Bytes of ring that hold them at any rate that was measured.
-const RING: u64 = 16 << 20;
+pub const RING: u64 = 16 << 20;
 /// The smallest ring that is tried.
 pub const LEAST_RING: u64 = 128 << 10;
 /// A thread leaves a processor.
@@ -43,6 +47,8 @@ pub struct Options {
     pub events: Vec<String>,
     /// `-F`
     pub frequency: Option<u64>,
+    /// Whether that was the user's word.
+    pub is_rate_given: bool,
     /// `-c`
     pub period: Option<u64>,
     /// `--call-graph`
@@ -129,11 +135,20 @@ impl Options {
         } else {
             LARGEST_STACK
         };
-        let default = CallGraph::Dwarf(stack_for(stack, ring));
+        let call_graph = asked.call_graph.clone().unwrap_or({
+            CallGraph::Dwarf(if asked.off_cpu {
+                STACK_OF_SWITCHES
+            } else if asked.alloc.is_some() {
+                STACK_OF_CALLS
+            } else {
+                stack_for(stack, ring)
+            })
+        });
         let rate = |hertz: u64| facts.max_rate.map_or(hertz, |most| hertz.min(most.max(1)));
+        let default = FREQUENCY.min(rate_for(&call_graph, ring));
         let mut frequency = match (asked.frequency, asked.period) {
             (None, Some(_)) => None,
-            (asked, _) => Some(rate(asked.unwrap_or(FREQUENCY))),
+            (asked, _) => Some(rate(asked.unwrap_or(default))),
         };
         let (mut events, mut more) = (asked.events.clone(), asked.more.clone());
         if asked.off_cpu {
@@ -157,16 +172,9 @@ impl Options {
         Self {
             events,
             frequency,
+            is_rate_given: asked.frequency.is_some(),
             period: asked.period,
-            call_graph: asked.call_graph.clone().unwrap_or({
-                if asked.off_cpu {
-                    CallGraph::Dwarf(STACK_OF_SWITCHES)
-                } else if asked.alloc.is_some() {
-                    CallGraph::Dwarf(STACK_OF_CALLS)
-                } else {
-                    default
-                }
-            }),
+            call_graph,
             ring,
             is_ring_given: asked.ring.is_some(),
             clock: true,
@@ -255,7 +263,14 @@ impl Options {
         self.events.iter().map(|event| user_only(event)).collect()
     }
 
-    /// A smaller ring, and stacks of which it holds enough; none below the smallest.
+    /// Whether fewer samples are taken than elsewhere, for the ring holds no more.
+    #[must_use]
+    pub fn is_slowed(&self) -> bool {
+        let most = rate_for(&self.call_graph, self.ring);
+        !self.is_rate_given && most < FREQUENCY && self.frequency.is_some_and(|hertz| hertz <= most)
+    }
+
+    /// A smaller ring, and stacks and a rate of which it holds enough; none below the smallest.
     #[must_use]
     pub fn with_less_ring(&self) -> Option<Self> {
         let ring = match self.ring {
@@ -268,8 +283,15 @@ impl Options {
             CallGraph::Dwarf(bytes) => CallGraph::Dwarf(stack_for(bytes, ring)),
             CallGraph::Other(ref word) => CallGraph::Other(word.clone()),
         };
+        let most = rate_for(&call_graph, ring);
+        let slowed = self.frequency.map(|hertz| hertz.min(most));
         Some(Self {
             ring,
+            frequency: if self.is_rate_given {
+                self.frequency
+            } else {
+                slowed
+            },
             call_graph,
             ..self.clone()
         })
@@ -296,10 +318,26 @@ fn user_only(event: &str) -> String {
     }
 }
 
-/// The largest copy of stacks of which a ring holds enough.
+/// The copy of stacks for a ring. A small one gets half of the largest, which is enough for nearly all programs, before its rate
+/// becomes lower; cut stacks are worse than fewer samples.
 fn stack_for(wanted: u32, ring: u64) -> u32 {
+    let holds_all = rate_for(&CallGraph::Dwarf(wanted), ring) >= FREQUENCY;
+    let most = if holds_all { wanted } else { STACK_OF_MANY };
     let fits = ring / SAMPLES_IN_RING / 8 * 8;
-    wanted.min(u32::try_from(fits).unwrap_or(LARGEST_STACK))
+    wanted
+        .min(most)
+        .min(u32::try_from(fits).unwrap_or(LARGEST_STACK))
+}
+
+/// Samples a second of which a ring holds those of [`HELD`] milliseconds. Chains of frame pointers are small.
+fn rate_for(call_graph: &CallGraph, ring: u64) -> u64 {
+    let CallGraph::Dwarf(stack) = *call_graph else {
+        return u64::MAX;
+    };
+    let samples = ring / u64::from(stack.max(1));
+    // One less than a round number, which keeps time with nothing that runs.
+    let hertz = samples.saturating_mul(1000) / HELD;
+    hertz.saturating_sub(1).max(LEAST_RATE)
 }
 
 /// The largest ring that this user may have; a power of two.
@@ -372,41 +410,79 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_ring_holds_sixteen_stacks() {
-        let user = |memlock, cpus| Facts {
+    fn user(memlock: u64, cpus: u64) -> Facts {
+        Facts {
             mlock_kb: Some(516),
             memlock: Some(memlock),
             paranoid: Some(2),
             cpus,
             ..Facts::default()
+        }
+    }
+
+    /// The ring, the rate and the bytes of a stack.
+    fn sizes(options: &Options) -> (u64, u64, u32) {
+        let CallGraph::Dwarf(stack) = options.call_graph else {
+            panic!("copies of stacks")
         };
-        let made = |facts: &Facts| {
-            let options = Options::of(&Asked::default(), &command(), facts);
-            (options.ring, options.call_graph)
+        (options.ring, options.frequency.expect("a rate"), stack)
+    }
+
+    #[test]
+    fn a_small_ring_holds_the_samples_of_a_while() {
+        let made = |facts: &Facts| sizes(&Options::of(&Asked::default(), &command(), facts));
+        assert_eq!(made(&user(8 << 20, 2)), (4 << 20, 999, 65_528));
+        assert_eq!(made(&user(8 << 20, 4)), (2 << 20, 999, 32_768));
+        assert_eq!(made(&user(8 << 20, 8)), (1 << 20, 499, 32_768));
+        assert_eq!(made(&user(8 << 20, 64)), (512 << 10, 249, 32_768));
+        assert_eq!(made(&user(0, 2)), (512 << 10, 249, 32_768));
+        let slow = Facts {
+            max_rate: Some(100),
+            ..user(0, 2)
         };
-        let dwarf = CallGraph::Dwarf;
-        assert_eq!(made(&user(8 << 20, 2)), (4 << 20, dwarf(65_528)));
-        assert_eq!(made(&user(8 << 20, 64)), (512 << 10, dwarf(32_768)));
-        assert_eq!(made(&user(0, 2)), (512 << 10, dwarf(32_768)));
+        assert_eq!(made(&slow), (512 << 10, 100, 32_768));
         let none = Facts {
             memlock: None,
             ..user(0, 2)
         };
-        assert_eq!(made(&none), (16 << 20, dwarf(65_528)));
+        assert_eq!(made(&none), (16 << 20, 999, 65_528));
         // Root of a container has what users have.
         let inside = Facts {
             is_root: true,
             ..user(8 << 20, 2)
         };
-        assert_eq!(made(&inside), (4 << 20, dwarf(65_528)));
-        let less = Options::of(&Asked::default(), &command(), &user(0, 2)).with_less_ring();
-        let less = less.expect("there is a smaller one");
-        assert_eq!(
-            (less.ring, less.call_graph.clone()),
-            (LEAST_RING, dwarf(8192))
-        );
-        assert_eq!(less.with_less_ring(), None);
+        assert_eq!(made(&inside), (4 << 20, 999, 65_528));
+    }
+
+    #[test]
+    fn less_of_a_ring_has_fewer_samples_and_smaller_stacks() {
+        let of = |asked: &Asked| Options::of(asked, &command(), &user(0, 2));
+        let large = Options::of(&Asked::default(), &command(), &root());
+        let less = large.with_less_ring().expect("there is a smaller one");
+        assert_eq!(sizes(&less), (512 << 10, 249, 32_768));
+        assert!(less.is_slowed() && !large.is_slowed());
+        let least = less.with_less_ring().expect("there is a smaller one");
+        assert_eq!(sizes(&least), (LEAST_RING, 249, 8192));
+        assert_eq!(least.with_less_ring(), None);
+        // What the user said stays.
+        let given = of(&Asked {
+            frequency: Some(1999),
+            ..Asked::default()
+        });
+        assert_eq!(sizes(&given), (512 << 10, 1999, 32_768));
+        assert!(!given.is_slowed());
+        let less = given.with_less_ring().expect("there is a smaller one");
+        assert_eq!(less.frequency, Some(1999));
+        let given = of(&Asked {
+            call_graph: Some(CallGraph::Dwarf(65_528)),
+            ..Asked::default()
+        });
+        assert_eq!(sizes(&given), (512 << 10, 124, 65_528));
+        let chains = of(&Asked {
+            call_graph: Some(CallGraph::Other("fp".to_owned())),
+            ..Asked::default()
+        });
+        assert_eq!(chains.frequency, Some(FREQUENCY));
     }
 
     #[test]

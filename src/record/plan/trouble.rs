@@ -2,7 +2,7 @@
 //!
 //! In: perf's words in English. The first row that fits decides. Looks at nothing: the trial was made elsewhere.
 
-use super::options::{Options, size};
+use super::options::{Options, RING, size};
 use super::{Facts, Note, Target};
 
 /// Why nothing can be recorded, and what to do.
@@ -210,16 +210,26 @@ pub fn is_of_ring(said: &str) -> bool {
     said.contains("error mapping pages") || said.contains("failed to mmap")
 }
 
+/// The note of [`of_ring`], if settings alone make the ring small.
+#[must_use]
+pub fn of_small_ring(options: &Options, facts: &Facts) -> Option<Note> {
+    let is_small = options.ring < RING && !options.is_ring_given;
+    is_small.then(|| of_ring(options, facts))
+}
+
 /// What is lost by a ring that is smaller than it should be.
 #[must_use]
 pub fn of_ring(options: &Options, facts: &Facts) -> Note {
     let limit = facts.mlock_kb.map_or(String::new(), |limit| {
         format!(" (kernel.perf_event_mlock_kb is {limit})")
     });
-    let text = format!(
-        "a ring of {} a processor{limit}: a busy machine may lose samples",
-        size(options.ring)
-    );
+    let ring = size(options.ring);
+    let text = match options.frequency.filter(|_| options.is_slowed()) {
+        Some(hertz) => format!(
+            "a ring of {ring} a processor{limit}: {hertz} samples a second, and a busy machine may lose some"
+        ),
+        None => format!("a ring of {ring} a processor{limit}: a busy machine may lose samples"),
+    };
     Note {
         is_of_loss: true,
         ..Note::new(text).mended_by("sudo sysctl kernel.perf_event_mlock_kb=65536")
@@ -340,6 +350,12 @@ mod tests {
     fn a_ring_that_is_too_large_becomes_smaller() {
         let less = less(MAPPING, &command(), &user());
         assert_eq!(less.ring, 512 << 10);
+        let note = of_ring(&less, &user());
+        assert!(note.text.contains("249 samples a second"), "{note:?}");
+        assert!(note.is_of_loss);
+        assert_eq!(of_small_ring(&less, &user()), Some(note));
+        let large = Options::of(&Asked::default(), &command(), &user());
+        assert_eq!(of_small_ring(&large, &user()), None);
     }
 
     #[test]

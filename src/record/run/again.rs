@@ -15,11 +15,21 @@ use crate::record::plan::options::{Asked, CallGraph};
 use crate::record::plan::probes::Alloc;
 use crate::record::plan::trouble::Trouble;
 
-/// What was asked for, and the folder in which it was.
+/// A recording once more.
+pub struct Again {
+    /// What was asked for.
+    pub request: Request,
+    /// The folder in which it was.
+    pub here: PathBuf,
+    /// Samples a second that were taken, which may be fewer than were asked for.
+    pub frequency: Option<u64>,
+}
+
+/// What is recorded once more.
 ///
 /// # Errors
 /// When the folder does not say.
-pub fn again(folder: &Path) -> Result<(Request, PathBuf), Failure> {
+pub fn again(folder: &Path) -> Result<Again, Failure> {
     let wrong = |why: String| {
         let text = format!("{}: {why}", folder.join(STORY).display());
         Failure::of(Trouble::new(
@@ -32,7 +42,18 @@ pub fn again(folder: &Path) -> Result<(Request, PathBuf), Failure> {
     let request =
         request(&story).ok_or_else(|| wrong("does not say what was recorded".to_owned()))?;
     let here = story["cwd"].as_str().unwrap_or(".").into();
-    Ok((request, here))
+    Ok(Again {
+        request,
+        here,
+        frequency: frequency(&story["perf"]),
+    })
+}
+
+/// The value of `-F` among the words of perf.
+fn frequency(words: &Value) -> Option<u64> {
+    let words = words.as_array()?;
+    let at = words.iter().position(|word| *word == "-F")?;
+    words.get(at + 1)?.as_str()?.parse().ok()
 }
 
 fn request(story: &Value) -> Option<Request> {
@@ -124,6 +145,10 @@ mod tests {
         assert_eq!(request.choice.without, ["php"]);
         let alloc = request.asked.alloc.expect("allocations");
         assert_eq!((alloc.live, alloc.least), (true, Some(100)));
+        let words = json!(["-F", "249", "-k", "mono"]);
+        assert_eq!(frequency(&words), Some(249));
+        assert_eq!(frequency(&json!(["-k", "mono", "-F"])), None);
+        assert_eq!(frequency(&json!(null)), None);
         assert!(super::request(&json!({"command": 7})).is_none());
         assert!(super::request(&json!([])).is_none());
     }

@@ -75,9 +75,13 @@ fn of_jvm(pid: u32, folder: &Path) -> Option<Note> {
     let inner = inner_pid(&process).unwrap_or(pid);
     let map = seen_by(&process, &perf_map_path(inner));
     let was_there = map.symlink_metadata().is_ok();
-    if !was_there && let Err(why) = ask(pid, &process) {
+    if !was_there && let Err(refused) = ask(pid, &process) {
+        let (why, options) = match &refused {
+            Refused::Old => ("only releases from 17 on can be asked", OF_OLD_JVMS),
+            Refused::Other(why) => (why.as_str(), ""),
+        };
         let note = Note::new(format!("process {pid} is a JVM and gives no names: {why}"));
-        return Some(note.mended_next_by(command_of(&process)));
+        return Some(note.mended_next_by(command_of(&process, options)));
     }
     let made = make_dump(pid, &process, &map, folder);
     if !was_there {
@@ -95,15 +99,44 @@ fn of_jvm(pid: u32, folder: &Path) -> Option<Note> {
     }
 }
 
+/// Options of `pjit record` for a JVM that writes no maps, also at its end: its agent tells names.
+const OF_OLD_JVMS: &str = "--java-agent libperf-jvmti.so ";
+
+/// Why a JVM wrote no map.
+#[derive(Debug, PartialEq, Eq)]
+enum Refused {
+    /// Its release has no such command.
+    Old,
+    /// In words.
+    Other(String),
+}
+
+impl Refused {
+    /// What jcmd said where it failed, on its two outputs. Releases put the answer of the JVM on one or on the other.
+    fn of(said: &str, wrong: &str) -> Self {
+        if [said, wrong]
+            .iter()
+            .any(|text| text.contains("Unknown diagnostic command"))
+        {
+            return Self::Old;
+        }
+        // An exception's first line says why; the others say where.
+        let mut lines = wrong.lines().chain(said.lines().rev()).map(str::trim);
+        let why = lines.find(|line| !line.is_empty()).unwrap_or("jcmd failed");
+        Self::Other(why.to_owned())
+    }
+}
+
 /// Has a JVM write its map.
-fn ask(pid: u32, process: &Path) -> Result<(), String> {
+fn ask(pid: u32, process: &Path) -> Result<(), Refused> {
+    let other = |why: String| Refused::Other(why);
     const LONGEST: Duration = Duration::from_secs(60);
     let own = fs::read_link(process.join("exe")).ok();
     let beside = own.and_then(|exe| Some(exe.parent()?.join("jcmd")));
     let jcmd = beside
         .filter(|jcmd| machine::program(jcmd.as_os_str()).is_some())
         .or_else(|| machine::program("jcmd".as_ref()))
-        .ok_or("there is no jcmd, which JDKs have")?;
+        .ok_or_else(|| other("there is no jcmd, which JDKs have".to_owned()))?;
     let mut child = Command::new(jcmd)
         .arg(pid.to_string())
         .arg("Compiler.perfmap")
@@ -111,7 +144,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("jcmd: {error}"))?;
+        .map_err(|error| other(format!("jcmd: {error}")))?;
     let began = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -120,7 +153,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err("it does not answer".to_owned());
+                return Err(other("it does not answer".to_owned()));
             }
         }
     };
@@ -135,13 +168,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    if said.contains("Unknown diagnostic command") {
-        return Err("only releases from 17 on can be asked".to_owned());
-    }
-    // An exception's first line says why; the others say where.
-    let mut lines = wrong.lines().chain(said.lines().rev()).map(str::trim);
-    let why = lines.find(|line| !line.is_empty()).unwrap_or("jcmd failed");
-    Err(why.to_owned())
+    Err(Refused::of(&said, &wrong))
 }
 
 /// A map, and the code's bytes out of the process, as a dump from the beginning of time: pieces that could be read, and all.
@@ -245,11 +272,11 @@ fn restart(pid: u32) -> Option<Note> {
         "process {pid} is {plain}, started without its switch: functions of {} have no names",
         runtime.engine
     ));
-    Some(note.mended_next_by(command_of(&process)))
+    Some(note.mended_next_by(command_of(&process, "")))
 }
 
-/// How to start it once more, from here.
-fn command_of(process: &Path) -> String {
+/// How to start it once more from here, with options of `pjit record`.
+fn command_of(process: &Path, options: &str) -> String {
     let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
     let there = fs::read_link(process.join("cwd")).ok();
     // That of a container is none of here.
@@ -258,7 +285,10 @@ fn command_of(process: &Path) -> String {
     let change = there.map_or(String::new(), |there| {
         format!("cd {} && ", typed::quoted(there.as_os_str()))
     });
-    format!("{change}pjit record -- {}", typed::line(&words_of(&bytes)))
+    format!(
+        "{change}pjit record {options}-- {}",
+        typed::line(&words_of(&bytes))
+    )
 }
 
 /// The words of a command line as `/proc` has it. Programs that call themselves something write all of it into the first.
@@ -299,6 +329,33 @@ mod tests {
         ] {
             assert_eq!(entry(bad), None);
         }
+    }
+
+    #[test]
+    fn old_jvms_are_told_from_others_that_refuse() {
+        let old = "4711:\njava.lang.IllegalArgumentException: Unknown diagnostic command\n";
+        assert_eq!(Refused::of(old, ""), Refused::Old);
+        assert_eq!(Refused::of("4711:\n", old), Refused::Old);
+        let other = "com.sun.tools.attach.AttachNotSupportedException: not its user\n\tat A.b\n";
+        let Refused::Other(why) = Refused::of("", other) else {
+            panic!("this release knows the command")
+        };
+        assert!(why.ends_with("not its user"), "{why}");
+        assert_eq!(
+            Refused::of("", ""),
+            Refused::Other("jcmd failed".to_owned())
+        );
+    }
+
+    #[test]
+    fn old_jvms_are_started_again_with_their_agent() {
+        let own = Path::new("/proc/self");
+        let again = command_of(own, OF_OLD_JVMS);
+        assert!(
+            again.contains("pjit record --java-agent libperf-jvmti.so -- "),
+            "{again}"
+        );
+        assert!(!command_of(own, "").contains("--java-agent"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
 use crate::find::SearchPaths;
 use crate::load::Whereabouts;
-pub use again::again;
+pub use again::{Again, again};
 use command::{Gate, status_of, status_of_signal};
 use folder::Folder;
 pub use folder::fresh as fresh_folder;
@@ -178,9 +178,9 @@ fn tried(
 ) -> Result<(Options, Vec<Note>), Failure> {
     let wanted = options.ring;
     let (options, mut notes) = preflight::preflight(perf, options, target, facts)?;
-    let small = 16 << 20;
-    if wanted == options.ring && wanted < small && !options.is_ring_given {
-        notes.push(trouble::of_ring(&options, facts));
+    // The trial has told of a ring that became smaller in it.
+    if wanted == options.ring {
+        notes.extend(trouble::of_small_ring(&options, facts));
     }
     notes.extend(trouble::of_settings(&options, facts));
     Ok((options, notes))
@@ -233,7 +233,8 @@ pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
         wanted = wanted.with_probes(found, &request.asked);
     }
     let (options, mut notes) = if dry {
-        let notes = trouble::of_settings(&wanted, &facts);
+        let mut notes = trouble::of_settings(&wanted, &facts);
+        notes.extend(trouble::of_small_ring(&wanted, &facts));
         (wanted, notes)
     } else {
         tried(&perf, wanted, &request.target, &facts)?

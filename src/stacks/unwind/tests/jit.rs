@@ -288,6 +288,30 @@ fn hotspot_frames_and_returns_into_the_interpreter() {
     );
 }
 
+/// A word of ones lies between the frame of the entry barrier and its return address.
+#[test]
+fn hotspots_entry_barrier_leads_to_the_method_that_called_it() {
+    let store = Store::new();
+    let loads = written(&[
+        ("StubRoutines (final stubs)", &FRAMED),
+        ("LHot;fib(I)I", &FRAMED),
+    ]);
+    let process = loaded_by(Some(Producer::HotSpot), &store, loads);
+    let ip = CODE + 10;
+    let of = |word: u64| {
+        // The barrier's frame at SP + 0x10, fib's at SP + 0x30.
+        let stack = [7, 7, SP + 0x30, word, call_in(1), 7, 0, 0];
+        walk(
+            Arch::X86_64,
+            &process,
+            &Sample::x86(ip, SP, SP + 0x10, &stack),
+        )
+    };
+    let expected: Frames = vec![(ip, Ip), (call_in(1) - 1, FramePointer)];
+    assert_eq!(of(u64::MAX), (expected, StackEnd::Complete));
+    assert_eq!(of(7).1, StackEnd::CheckFailed);
+}
+
 #[test]
 fn hotspots_interpreter_keeps_where_its_compiled_callers_stack_ended() {
     // As above; and with the jump over the first bytes of a method that is not to be entered any more.

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{CodeSpace, Cursor, Frames, Located};
 use crate::address::{Avma, FileOffset};
+use crate::runtimes::Habit;
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
 use crate::unwind::memo::CallCheck;
@@ -109,7 +110,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if let Some(register) = candidate.link {
             self.cursor.lr = self.recover(register);
         }
-        let address = self.step(&candidate.rule)?;
+        let mut address = self.step(&candidate.rule)?;
+        if by_frame_pointer && address == BARRIER && is_blob(&at.place) {
+            address = self.behind_barrier()?;
+        }
         if address == 0 && by_frame_pointer {
             return Err(StackEnd::Complete);
         }
@@ -247,6 +251,19 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             }
         }
         false
+    }
+
+    /// The return address that lies behind a word of HotSpot's: methods call its entry barrier, which puts that word between its
+    /// frame and the return address.
+    #[cold]
+    fn behind_barrier(&mut self) -> Result<u64, StackEnd> {
+        // The words that led here are not all that counts.
+        self.way = None;
+        let slot = self.cursor.sp;
+        let word = self.stack.word::<A>(slot);
+        let address = word.ok_or_else(|| self.stack.why_absent(slot))?;
+        self.cursor.sp = slot.saturating_add(u64::from(A::WORD));
+        Ok(address)
     }
 
     /// Code that is returned to at its start, if that is at an address: what runtimes put on the stack and
@@ -445,6 +462,14 @@ pub(super) fn callee<A: Architecture>(caller: &Located<'_, '_>) -> Option<Avma> 
     let distance = bytes_before::<A>(caller).and_then(A::call_target)?;
     let behind = caller.lookup.wrapping_add(1);
     Some(Avma(behind.wrapping_add_signed(distance)))
+}
+
+/// What HotSpot's entry barrier puts on the stack, in place of a stack pointer to leave by.
+const BARRIER: u64 = u64::MAX;
+
+/// Whether a place lies in code of a runtime itself.
+fn is_blob(place: &CodeLocation<'_, '_>) -> bool {
+    matches!(place, CodeLocation::Jit { code, .. } if code.habit() == Habit::Blob)
 }
 
 /// Whether a place lies in code that is returned to without having called.
