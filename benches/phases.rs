@@ -7,12 +7,12 @@
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
 use pjit::diagnostics::Diagnostics;
+use pjit::functions::Functions;
+use pjit::functions::kinds::OwnRules;
 use pjit::ids::IndexVec;
 use pjit::load::{LoadOptions, Source};
 use pjit::profile::{Entry, EntryId, EventId, Profile};
 use pjit::questions;
-use pjit::questions::functions::Functions;
-use pjit::questions::kinds::OwnRules;
 use pjit::questions::over_time::{self, OverTime};
 use pjit::stitch::Mending;
 

@@ -81,7 +81,6 @@ pub mod ask;
 pub mod cli;
 pub mod load;
 pub mod output;
-pub mod profile;
 #[doc(hidden)]
 pub mod record;
 
@@ -99,7 +98,7 @@ pub use formats::{dso, jitdump, perfdata};
 pub use input::find;
 #[doc(hidden)]
 pub use load::assembly;
-pub use load::{bundle, check, totals};
+pub use load::{bundle, check, profile, totals};
 #[doc(hidden)]
 pub use names::{symbolize, wasm};
 #[doc(hidden)]
@@ -108,7 +107,7 @@ pub use record::fetch;
 pub use session::jit;
 #[doc(hidden)]
 pub use stacks::{collect, stitch, unwind, weigh};
-pub use views::{code, flame, questions, report};
+pub use views::{code, flame, functions, questions, report};
 
 #[cfg(test)]
 #[path = "../tests/integration/skip.rs"]

@@ -10,6 +10,10 @@ use super::runs::{Sides as Runs, require_comparable};
 use super::{AskError, filter, in_phases, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
+use crate::functions::Functions;
+use crate::functions::filter::Filters;
+use crate::functions::kinds::OwnRules;
+use crate::functions::tally::Tally;
 use crate::ids::index_vec;
 use crate::input::{MAGIC, open_named, told_apart};
 use crate::load::{self, LoadOptions, Source};
@@ -17,12 +21,8 @@ use crate::output::caption::{Caption, Left, Worst, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
 use crate::questions::facts::Facts;
-use crate::questions::filter::Filters;
-use crate::questions::functions::Functions;
 use crate::questions::idle::leave_out;
-use crate::questions::kinds::OwnRules;
 use crate::questions::runs::{By, Run, reduce};
-use crate::questions::tally::Tally;
 
 /// Which recordings are compared, and how they are read.
 pub(super) struct Sides<'s> {

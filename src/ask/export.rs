@@ -6,6 +6,8 @@ use super::phases::over_time;
 use super::problem::{require, tell_lost};
 use super::{AskError, OfEach, Question, Read, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
 use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
@@ -15,8 +17,6 @@ use crate::output::over_time::When;
 use crate::output::pprof::{self, PprofOptions};
 use crate::output::{speedscope, stacks_csv};
 use crate::profile::{EventId, Profile};
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
 use crate::questions::over_time::OverTime;
 use crate::questions::summary::labels;
 

@@ -13,6 +13,8 @@ use crate::flame::{
     self, Comparison, Findings, Flame, Limit, Look, Names, Naming, Roots, SeriesId, Shape, Weights,
     prune,
 };
+use crate::functions::tally::Tally;
+use crate::functions::{Basis, Functions as Known};
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, grouped, plural};
@@ -21,11 +23,9 @@ use crate::output::over_time::When;
 use crate::output::svg::{self, Drawing, SvgOptions};
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;
-use crate::questions::functions::{Basis, Functions as Known};
 use crate::questions::idle::leave_out;
 use crate::questions::over_time::{self, OverTime};
 use crate::questions::summary::labels;
-use crate::questions::tally::Tally;
 use crate::unit::Unit;
 
 /// A picture of stacks.

@@ -9,6 +9,8 @@ use crate::assembly::Source;
 use crate::check::Evidence;
 use crate::diagnostics::Diagnostics;
 use crate::find::SourcePaths;
+use crate::functions::Functions;
+use crate::functions::tally::Tally;
 use crate::load;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
@@ -18,10 +20,8 @@ use crate::output::{list, stdio};
 use crate::profile::Profile;
 use crate::questions;
 use crate::questions::facts::Facts;
-use crate::questions::functions::Functions;
 use crate::questions::list::{Listed, listed};
 use crate::questions::summary::labels;
-use crate::questions::tally::Tally;
 
 /// What each line of a function weighs.
 #[derive(Debug, Clone)]

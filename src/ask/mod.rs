@@ -62,16 +62,16 @@ pub use summary::{Summarised, Summary};
 
 use crate::check::{Evidence, Level, Limits, Numbers, Verdict, judge_for};
 use crate::diagnostics::Diagnostics;
+use crate::functions::Functions;
+use crate::functions::filter::Filters;
+use crate::functions::kinds::OwnRules;
+use crate::functions::tally::Tally;
 use crate::ids::IndexVec;
 use crate::load::{self, LoadError, LoadOptions};
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile, counted_by};
 use crate::questions::facts::Facts;
-use crate::questions::filter::Filters;
-use crate::questions::functions::Functions;
 use crate::questions::idle::Idle;
-use crate::questions::kinds::OwnRules;
-use crate::questions::tally::Tally;
 use narrow::{filter, narrow};
 use phases::in_phases;
 

@@ -2,11 +2,11 @@
 
 use super::event::shown_event;
 use super::problem::{AskError, require, require_samples};
+use crate::functions::filter::{Filters, Kept, apply};
+use crate::functions::kinds::OwnRules;
 use crate::ids::IndexVec;
 use crate::profile::{EventId, Profile};
-use crate::questions::filter::{Filters, Kept, apply};
 use crate::questions::idle::{Idle, leave_out};
-use crate::questions::kinds::OwnRules;
 
 /// What a question is answered for.
 pub(super) struct Narrowed {

@@ -5,6 +5,8 @@ use serde_json::Value;
 use super::problem::require;
 use super::{AskError, Asked, Question, Request, forget_large};
 use crate::diagnostics::Diagnostics;
+use crate::functions::tally::{Count, Tally};
+use crate::functions::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::near::{Candidate, near};
 use crate::needs::Needs;
@@ -15,10 +17,8 @@ use crate::output::{peek, stdio};
 use crate::profile::Profile;
 use crate::questions;
 use crate::questions::facts::Facts;
-use crate::questions::functions::{FunctionId, Functions};
 use crate::questions::peek::{Block, block, matches};
 use crate::questions::summary::labels;
-use crate::questions::tally::{Count, Tally};
 
 /// Who calls a function, and whom it calls.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 use super::narrow::narrow;
 use super::problem::{AskError, require};
 use crate::diagnostics::Diagnostics;
+use crate::functions::Functions;
+use crate::functions::filter::Filters;
+use crate::functions::kinds::OwnRules;
 use crate::load::{self, LoadOptions};
 use crate::questions;
-use crate::questions::filter::Filters;
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
 use crate::questions::over_time::{self, OverTime, Phase};
 use crate::time_spec::TimeSpec;
 

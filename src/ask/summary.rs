@@ -5,6 +5,10 @@ use serde_json::Value;
 use super::{AskError, Asked, Question, Request, forget_large};
 use crate::check::Numbers;
 use crate::diagnostics::Diagnostics;
+use crate::functions::Functions;
+use crate::functions::edges::Edges;
+use crate::functions::payers::{Grouping, Payers, Spending};
+use crate::functions::tally::Tally;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
@@ -12,13 +16,9 @@ use crate::output::page::Page;
 use crate::output::{self, stdio, summary};
 use crate::profile::{Facet, Profile};
 use crate::questions;
-use crate::questions::edges::Edges;
-use crate::questions::functions::Functions;
 use crate::questions::hosts::{self, Hosts};
 use crate::questions::over_time::{self, OverTime, worth_a_line};
-use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
-use crate::questions::tally::Tally;
 
 /// Where the weight goes.
 #[derive(Debug, Clone, Default)]

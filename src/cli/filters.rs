@@ -3,9 +3,9 @@
 use clap::Args;
 use regex::{Regex, RegexSet};
 
+use crate::functions::filter::{Filters, Parent, Patterns, Tag};
 use crate::load::{LoadOptions, SwitchNames};
 use crate::profile::SampleFilter;
-use crate::questions::filter::{Filters, Parent, Patterns, Tag};
 use crate::span_spec::{Pair, Slowest, Spans};
 use crate::time_spec::{TimeSpec, parse_cpus, parse_phases};
 

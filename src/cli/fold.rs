@@ -7,8 +7,8 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::ask::{Fold, Request};
+use crate::functions::payers::PaidPart;
 use crate::output::folded::FoldOptions;
-use crate::questions::payers::PaidPart;
 
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs, SeveralArgs};

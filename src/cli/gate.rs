@@ -12,8 +12,8 @@ use super::question::PrintArgs;
 use super::sides::RunArgs;
 use super::verb::{Context, Verb};
 use crate::ask::{Comparing, Gated, Gating, Request};
+use crate::functions::kinds::Kind;
 use crate::questions::gate::{Outcome, Rule, is_kind};
-use crate::questions::kinds::Kind;
 use crate::runtimes::query::Query;
 
 pub(super) const PAGE: Page = Page {

@@ -15,10 +15,10 @@ use super::verb::{answered, finish_unless_closed, leave, wrong_usage};
 use super::weight::WeightArgs;
 use crate::ask::{Question, Request};
 use crate::diagnostics::Diagnostics;
+use crate::functions::kinds::{Corrections, OwnRules};
 use crate::load::LoadOptions;
 use crate::output::answer::{self, Answer, Format};
 use crate::questions::budget::Budget;
-use crate::questions::kinds::{Corrections, OwnRules};
 
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]

@@ -4,6 +4,7 @@
 pub mod assembly;
 pub mod bundle;
 pub mod check;
+pub mod profile;
 pub mod totals;
 
 mod clock;

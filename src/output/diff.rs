@@ -368,10 +368,10 @@ pub fn csv_rows(diff: &Diff<'_>) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::Identity;
+    use crate::functions::tally::Count;
     use crate::questions::compare::{Method, compare};
-    use crate::questions::functions::Identity;
     use crate::questions::runs::Part;
-    use crate::questions::tally::Count;
     use crate::runtimes::CleanName;
 
     const TIME: Option<(Unit, &str)> = Some((Unit::Nanoseconds, "waits"));

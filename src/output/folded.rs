@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 
 use super::text::{acts, is_plain};
 use crate::flame::without_arguments;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::{Paid, PaidPart};
 use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::needs::Needs;
@@ -20,9 +23,6 @@ use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
 };
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::{Paid, PaidPart};
 
 /// What a line weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

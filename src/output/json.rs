@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::text::acts;
 use super::within::within;
+use crate::functions::payers::{Activity, Group, PayerId, Payment, Spending};
+use crate::functions::tally::{Count, Numbers};
+use crate::functions::{Basis, Function, FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{EventId, Predictions, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
-use crate::questions::functions::{Basis, Function, FunctionId, Functions};
 use crate::questions::hosts::{Hosts, Unlike};
-use crate::questions::payers::{Activity, Group, PayerId, Payment, Spending};
 use crate::questions::summary::{PaidLine, Share, Summary};
-use crate::questions::tally::{Count, Numbers};
 use crate::report::percent;
 use crate::runtimes::Ecosystem;
 

@@ -12,11 +12,11 @@ use super::json;
 use super::page::{Column, Page, Part, Table};
 use super::summary::Head;
 use crate::assembly::Source;
+use crate::functions::Functions;
+use crate::functions::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::questions::facts::Facts;
-use crate::questions::functions::Functions;
 use crate::questions::list::{File, Line, Listed};
-use crate::questions::tally::{Count, Tally};
 use crate::report::percent;
 use crate::runtimes::Producer;
 

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::page::{COLUMNS as WIDTH, Column, Page, Part, Table, cut};
 use super::summary::{PageOptions, head};
+use crate::functions::FunctionId;
 use crate::profile::ThreadId;
 use crate::questions::budget::{self, Want};
-use crate::questions::functions::FunctionId;
 use crate::questions::over_time::{Gaps, OverTime, Phase, Spell};
 use crate::questions::summary::Summary;
 use crate::run_state::RunState;

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::json;
 use super::page::{Column, Page, Part, Table, cut};
 use super::summary::Head;
+use crate::functions::Functions;
+use crate::functions::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::questions::facts::Facts;
-use crate::questions::functions::Functions;
 use crate::questions::peek::{Block, Node, Step};
-use crate::questions::tally::{Count, Tally};
 use crate::report::percent;
 
 /// Longest name.

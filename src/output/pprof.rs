@@ -14,15 +14,15 @@ use super::caption::{Caption, recorded};
 use super::names::frame_name;
 use super::strings::Strings;
 use super::text::harmless;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::{Paid, PaidPart, Payer};
 use crate::ids::{IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, Facet, FacetsId, Frame, FrameId, ObjectId, Profile,
     Sampling, StringId, SymbolId, Thread, ThreadId,
 };
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::{Paid, PaidPart, Payer};
 use crate::tags::{Tag, Tags};
 use crate::unit::Unit;
 

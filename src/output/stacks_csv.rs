@@ -6,15 +6,15 @@ use std::io::{self, Write};
 
 use super::csv::{cell_text, write_row};
 use super::names::frame_name;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::Paid;
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 use crate::parallel::write_in_parallel;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, FrameId, ObjectId, Profile, Sample, StackId, ThreadId,
 };
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::Paid;
 use crate::unit::Unit;
 
 /// The columns.

@@ -4,16 +4,16 @@
 
 use super::caption::plural;
 use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
+use crate::functions::payers::{Group, PayerId, Spending};
+use crate::functions::tally::Count;
+use crate::functions::{Basis, FunctionId, UNKNOWN};
 use crate::ids::Idx;
 use crate::metrics::plain_name;
 use crate::profile::{Predictions, Ring};
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
-use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
 use crate::questions::hosts::{Hosts, Unlike};
-use crate::questions::payers::{Group, PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
-use crate::questions::tally::Count;
 use crate::report::percent;
 use crate::runtimes::{CleanName, Ecosystem};
 use crate::unit::Unit;

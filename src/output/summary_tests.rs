@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::answer;
 use super::json::{self, Common};
 use super::summary::{FOOT, PageOptions, page};
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::{Grouping, Payers, Spending};
+use crate::functions::tally::Tally;
 use crate::profile::Profile;
 use crate::questions::budget::Budget;
 use crate::questions::facts::{Facts, Trouble};
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::{Grouping, Payers, Spending};
 use crate::questions::summary::{Summary, Wanted};
-use crate::questions::tally::Tally;
 use crate::report::testing::ProfileBuilder;
 
 /// With functions `a` to `z`, of which some letters are own.

@@ -2,5 +2,6 @@
 
 pub mod code;
 pub mod flame;
+pub mod functions;
 pub mod questions;
 pub mod report;

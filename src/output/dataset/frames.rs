@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 use super::hash::hash;
 use super::{Table, Values};
+use crate::functions::payers::{Payer, Payers};
+use crate::functions::{Functions, JIT, UNKNOWN, is_dump};
 use crate::ids::{IndexVec, index_vec};
 use crate::output::text::harmless;
 use crate::profile::{CpuMode, Frame, FrameId, Object, Profile, Symbol};
-use crate::questions::functions::{Functions, JIT, UNKNOWN, is_dump};
-use crate::questions::payers::{Payer, Payers};
 use crate::runtimes::names::without_hash;
 use crate::runtimes::{CleanName, Ecosystem, Producer, Tier};
 

@@ -19,11 +19,11 @@ use super::pprof::{columns, processes, recording_of, unit_word};
 use super::stdio::quality_figures;
 use super::strings::{Strings, TextId};
 use super::text::harmless;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::{Paid, Payer};
 use crate::needs::Needs;
 use crate::profile::{EventId, FrameId, Portion, Profile, StackId, ThreadId};
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::{Paid, Payer};
 use crate::tags::Tags;
 
 /// The folder of this version of the schema.

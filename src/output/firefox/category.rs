@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
+use crate::functions::payers::ActivityId;
 use crate::profile::{CpuMode, Frame, Producer, Profile};
-use crate::questions::payers::ActivityId;
 use crate::runtimes::Tier;
 
 /// A kind of code: index into the subcategories, which are the same in all categories.

@@ -20,10 +20,10 @@ use std::io::{self, Write};
 
 use super::columns::hand_over;
 use super::over_time::When;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
 use crate::needs::Needs;
 use crate::profile::{EventId, Facet, Profile};
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
 use shared::Shared;
 use tracks::Owner;
 

@@ -19,10 +19,10 @@ use super::NONE;
 use super::category::{self, Kind};
 use super::libs::{LibId, Libs};
 use crate::address::Avma;
+use crate::functions::Functions;
+use crate::functions::payers::Payers;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::{CpuMode, Frame, FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
-use crate::questions::functions::Functions;
-use crate::questions::payers::Payers;
 use crate::runtimes::names::script_path;
 
 numbers! {

@@ -4,9 +4,9 @@ use super::super::over_time::When;
 use super::super::text::harmless;
 use super::shared::Shared;
 use super::tracks::{Marker, Owner, Track, What};
+use crate::functions::FunctionId;
 use crate::ids::Idx as _;
 use crate::profile::ThreadId;
-use crate::questions::functions::FunctionId;
 
 /// The track, if there is something to show.
 pub(super) fn track(when: When<'_>, shared: &mut Shared<'_>) -> Option<Track> {

@@ -10,11 +10,11 @@
 use std::fmt::Write;
 
 use crate::flame::{Flame, Moment, shown};
+use crate::functions::FunctionId;
 use crate::ids::Idx;
 use crate::output::columns::{list, text};
 use crate::output::over_time::When;
 use crate::profile::ThreadId;
-use crate::questions::functions::FunctionId;
 use crate::questions::over_time::{OverTime, Spell};
 
 /// Nanoseconds of a millisecond.

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use crate::functions::payers::{Payers, Step};
+use crate::functions::{Functions, Identity};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
 use crate::profile::{CommId, Entry, EntryId, EventId, FrameId, Profile, StackId, ThreadId};
-use crate::questions::functions::{Functions, Identity};
-use crate::questions::payers::{Payers, Step};
 
 use super::look::{
     Look, MORE, NO_PACKAGE, Nature, Place, RUNTIME, Votes, fold_runs, fold_runtime, recurring,

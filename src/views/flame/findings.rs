@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::FunctionId;
+use crate::functions::Identity;
 use crate::ids::IndexVec;
 use crate::questions::compare::{self, Row, Verdict};
-use crate::questions::functions::Identity;
 
 /// What the test says of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use crate::functions::programs::SameProgram;
+use crate::functions::{Identity, called};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::EventId;
-use crate::questions::functions::{Identity, called};
-use crate::questions::programs::SameProgram;
 
 use super::build::{APART, END, Paths, Rows, Tag, plant};
 use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
@@ -209,12 +209,12 @@ fn add_rows(
 mod tests {
     use super::*;
     use crate::flame::{Names, Naming, Options, paths_as};
+    use crate::functions::Functions;
+    use crate::functions::kinds::OwnRules;
+    use crate::functions::tally::Tally;
     use crate::questions::compare::names_in_new;
     use crate::questions::facts::Facts;
-    use crate::questions::functions::Functions;
-    use crate::questions::kinds::OwnRules;
     use crate::questions::runs::{By, Run, reduce};
-    use crate::questions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
     use crate::runtimes::Producer;
 

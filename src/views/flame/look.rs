@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Flame, FunctionId, NodeId, Weights};
+use crate::functions::Functions;
 use crate::ids::{Idx, IndexVec, index_vec};
-use crate::questions::functions::Functions;
 
 /// How paths and names are shown.
 #[derive(Clone, Copy, Debug)]

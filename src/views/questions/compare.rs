@@ -6,11 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Made;
-use super::functions::{Called, Identity, called};
-use super::matching::{
-    Listed, Pair, SameCode, by_base_names, is_numbered, pairs, pairs_of_times, stem,
-};
-pub use super::programs::SameProgram;
 use super::runs::{By, Part, Run, Weight, are_times, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
 use super::significance::{
@@ -18,6 +13,11 @@ use super::significance::{
     mean, of_totals, test,
 };
 use super::stats::benjamini_hochberg;
+use crate::functions::matching::{
+    Listed, Pair, SameCode, by_base_names, is_numbered, pairs, pairs_of_times, stem,
+};
+pub use crate::functions::programs::SameProgram;
+use crate::functions::{Called, Identity, called};
 use crate::runtimes::tails::same_files;
 
 /// As [`TOTAL_NOISE`], of what a slower machine does not make more: bytes, or how often something happened.
@@ -1003,8 +1003,8 @@ fn mean_of(values: &[u64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::programs::Programs;
-    use crate::questions::tally::Count;
+    use crate::functions::programs::Programs;
+    use crate::functions::tally::Count;
     use crate::runtimes::CleanName;
     use crate::unit::Unit;
 

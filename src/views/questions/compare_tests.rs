@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::compare::{Comparison, Method, Verdict, compare};
-use super::functions::Identity;
 use super::runs::{By, Part, Run};
-use super::tally::Count;
+use crate::functions::Identity;
+use crate::functions::tally::Count;
 use crate::runtimes::CleanName;
 
 /// Weight of a sample: the recordings have a fixed frequency of a clock.

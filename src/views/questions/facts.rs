@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::idle::Idle;
-use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
+use crate::functions::tally::{Tally, of_event};
 use crate::profile::{EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, ThreadId};
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;

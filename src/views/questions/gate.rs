@@ -7,10 +7,10 @@
 
 use super::compare::{Comparison, Interval, Row, Together, Verdict};
 use super::facts::Made;
-use super::kinds::Kind;
 use super::runs::{Run, Weight};
 use super::significance::LARGE;
 use super::stats::t_95;
+use crate::functions::kinds::Kind;
 use crate::profile::Ring;
 use crate::unit::Unit;
 
@@ -610,10 +610,10 @@ pub fn change(ratio: Interval) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::Identity;
+    use crate::functions::tally::Count;
     use crate::questions::compare::{Method, compare};
-    use crate::questions::functions::Identity;
     use crate::questions::runs::Part;
-    use crate::questions::tally::Count;
     use crate::runtimes::CleanName;
 
     fn run(share: u64) -> Run {

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::facts::Made;
-use super::functions::{FunctionId, Functions};
-use super::payers::{Group, UNKNOWN_HOST};
 use super::significance::{
     Interval, LARGE, LEAST_GROWTH, LEAST_PART, Normalize, RATE, TOTAL_NOISE, Tested, Weights, mean,
     of_totals, test,
 };
 use super::stats::benjamini_hochberg;
-use super::tally::{Tally, of_event};
+use crate::functions::payers::{Group, UNKNOWN_HOST};
+use crate::functions::tally::{Tally, of_event};
+use crate::functions::{FunctionId, Functions};
 use crate::needs::Needs;
 use crate::profile::{Entry, Facet, Profile};
 

@@ -3,7 +3,7 @@
 //! `perf record -a` samples it with clocks and cycles. For a fixed time of all processors what programs take and what is idle
 //! add up to the same whatever happens: a program that takes twice as long showed no growth of the total.
 
-use super::tally::Count;
+use crate::functions::tally::Count;
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, Profile, ThreadId};
 use crate::unit::Unit;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 
-use super::functions::{Identity, JIT};
-use super::matching::file_of_object;
+use crate::functions::matching::file_of_object;
+use crate::functions::{Identity, JIT};
 use crate::runtimes::names::{ANONYMOUS, clean_object};
 use crate::runtimes::tails::same_files;
 use crate::runtimes::{CleanName, Producer};

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{FunctionId, Functions};
-use super::tally::{Count, Tally};
 use crate::build_id::BuildId;
+use crate::functions::tally::{Count, Tally};
+use crate::functions::{FunctionId, Functions};
 use crate::profile::{ObjectId, Profile, SourceLine, StringId};
 
 /// A function with its lines.
@@ -138,8 +138,8 @@ fn by_weight(files: OfFiles<'_>) -> Vec<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::kinds::OwnRules;
     use crate::profile::EventId;
-    use crate::questions::kinds::OwnRules;
     use crate::report::testing::ProfileBuilder;
 
     /// `f;f;g` with `f` twice on line 3, `g` inlined into `f` and `f` called by itself.

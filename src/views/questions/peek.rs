@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{FunctionId, Functions};
-use super::tally::{Count, Tally};
+use crate::functions::tally::{Count, Tally};
+use crate::functions::{FunctionId, Functions};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::profile::{FrameId, Profile, StackEnd};
 use crate::runtimes::query::{self, Fit, Query};
@@ -293,7 +293,7 @@ impl<'p> Paths<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::kinds::OwnRules;
+    use crate::functions::kinds::OwnRules;
     use crate::questions::summary::labels;
     use crate::report::testing::ProfileBuilder;
 

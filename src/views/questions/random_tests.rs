@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use regex::RegexSet;
 
-use super::edges::Edges;
-use super::filter::{Filters, Patterns, apply};
-use super::functions::{FunctionId, Functions};
-use super::kinds::OwnRules;
-use super::tally::Tally;
+use crate::functions::edges::Edges;
+use crate::functions::filter::{Filters, Patterns, apply};
+use crate::functions::kinds::OwnRules;
+use crate::functions::tally::Tally;
+use crate::functions::{FunctionId, Functions};
 use crate::profile::Profile;
 use crate::report::testing::ProfileBuilder;
 

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
-use super::functions::{Basis, FunctionId, Functions, Identity};
 use super::manglings::Manglings;
-use super::payers::{Payer, Payers};
-use super::programs::{Programs, SameProgram};
 use super::scripts::Scripts;
 use super::summary::labels;
-use super::tally::{Count, Tally};
+use crate::functions::payers::{Payer, Payers};
+use crate::functions::programs::{Programs, SameProgram};
+use crate::functions::tally::{Count, Tally};
+use crate::functions::{Basis, FunctionId, Functions, Identity};
 use crate::ids::Idx;
 use crate::profile::{ObjectId, Profile, SymbolId};
 use crate::runtimes::query::{Fit, Query};

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
-use super::functions::{Basis, Function, FunctionId, Functions};
 use super::hosts::Hosts;
-use super::payers::{PayerId, Spending};
-use super::tally::{Count, Numbers, Tally, of_event};
+use crate::functions::payers::{PayerId, Spending};
+use crate::functions::tally::{Count, Numbers, Tally, of_event};
+use crate::functions::{Basis, Function, FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{EventId, Profile, StringId};
 use crate::runtimes::CleanName;
@@ -340,7 +340,7 @@ fn shares_by(
     functions: &Functions,
     numbers: &[Numbers],
     part: fn(&Numbers) -> Count,
-    label: fn(&super::functions::Function) -> &str,
+    label: fn(&crate::functions::Function) -> &str,
 ) -> Vec<Share> {
     let counts = functions.all.iter().zip(numbers).map(|(f, n)| (f, part(n)));
     shares(

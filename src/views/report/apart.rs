@@ -10,10 +10,10 @@ use super::ends::Ends;
 use super::options::ReportOptions;
 use super::spec::{End, Key};
 use super::texts::ranks;
+use crate::functions::payers::{Paid, PaidPart};
+use crate::functions::{FunctionId, Functions};
 use crate::ids::{Idx, IndexVec};
 use crate::profile::{CommId, Entry, Facet, Namespace, Profile, Show, SymbolId, TextId, Thread};
-use crate::questions::functions::{FunctionId, Functions};
-use crate::questions::payers::{Paid, PaidPart};
 
 /// Makes the texts of all frames.
 pub(crate) type TextsOf = fn(&Profile, &ReportOptions, &Functions) -> Vec<String>;

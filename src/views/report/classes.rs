@@ -15,9 +15,9 @@ use super::apart::{Order, Orders};
 use super::options::ReportOptions;
 use super::spec::Key;
 use super::texts::{UNMAPPED, dso_ranks};
+use crate::functions::Functions;
 use crate::intern::ItemIndex;
 use crate::profile::{Frame, FrameId, ObjectId, Profile, Symbol, SymbolId};
-use crate::questions::functions::Functions;
 
 numbers! {
     /// Index into [`Classes::all`].

@@ -49,15 +49,15 @@ use self::sorted::{Ordered, RowPlace, ordered};
 pub use self::spec::{End, EndPart, Side};
 pub(crate) use self::texts::known_srcline;
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
+use crate::functions::payers::Paid;
 use crate::metrics::Metric;
 use crate::needs::Needs;
 use crate::profile::{CpuMode, StackId};
 use crate::profile::{
     Entry, EntryId, EventId, EventSummary, Facet, Frame, FrameId, ObjectId, Of, Profile, SymbolId,
 };
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::payers::Paid;
 
 numbers! {
     /// What frames share that a tree does not tell apart; counted in the order of the frames.

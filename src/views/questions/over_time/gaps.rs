@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use super::spells::{long_step, median, usual_period};
 use super::timeline::{OfThread, Timeline};
+use crate::functions::FunctionId;
 use crate::profile::{ThreadId, Wait};
-use crate::questions::functions::FunctionId;
 use crate::run_state::RunState;
 
 /// The gaps of a thread.

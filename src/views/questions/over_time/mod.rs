@@ -24,10 +24,10 @@ pub use spells::Spell;
 
 use std::collections::BTreeMap;
 
+use crate::functions::Functions;
+use crate::functions::tally::Count;
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile, ThreadId};
-use crate::questions::functions::Functions;
-use crate::questions::tally::Count;
 use timeline::Timeline;
 
 /// What it looks at.

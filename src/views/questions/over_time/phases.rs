@@ -7,10 +7,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::timeline::{ByFunction, Moment, PathCounts, PathId, Timeline};
+use crate::functions::FunctionId;
+use crate::functions::tally::Count;
 use crate::ids::{IndexVec, index_vec};
-use crate::questions::functions::FunctionId;
 use crate::questions::stats::normal_two_sided;
-use crate::questions::tally::Count;
 
 /// A part of the time.
 #[derive(Debug, Clone, PartialEq)]

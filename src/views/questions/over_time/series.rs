@@ -1,7 +1,7 @@
 //! Functions that change most over time: the share of each in columns of equal length.
 
 use super::timeline::{ByFunction, PathCounts, Timeline};
-use crate::questions::functions::FunctionId;
+use crate::functions::FunctionId;
 
 /// Into how many columns the time is divided.
 pub const COLUMNS: usize = 48;

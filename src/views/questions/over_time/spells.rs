@@ -5,9 +5,9 @@
 //! however long it had to wait for a processor.
 
 use super::timeline::{ByFunction, FEWEST, Moment, OfThread, PathCounts, PathId, Timeline};
+use crate::functions::FunctionId;
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::ThreadId;
-use crate::questions::functions::FunctionId;
 
 /// Long spells of a thread in a function.
 #[derive(Debug, Clone, PartialEq)]

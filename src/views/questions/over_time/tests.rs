@@ -1,10 +1,10 @@
 //! Samples whose times and stacks are known.
 
 use super::*;
+use crate::functions::Functions;
+use crate::functions::kinds::OwnRules;
 use crate::ids::Idx as _;
 use crate::profile::{Profile, StackEnd, StackId, Wait};
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
 use crate::report::testing::ProfileBuilder;
 use crate::run_state::RunState;
 use crate::runtimes::Producer;
@@ -51,7 +51,7 @@ fn over(profile: &Profile) -> (OverTime, Functions) {
     (over, functions)
 }
 
-fn name(functions: &Functions, id: crate::questions::functions::FunctionId) -> String {
+fn name(functions: &Functions, id: crate::functions::FunctionId) -> String {
     functions.get(id).identity.name.name.clone()
 }
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::functions::tally::Count;
+use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
     CpuMode, EventId, EventSummary, Frame, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
-use crate::questions::functions::{FunctionId, Functions};
-use crate::questions::tally::Count;
 use crate::run_state::RunState;
 
 crate::ids::numbers! {

@@ -10,10 +10,10 @@ use super::super::texts::{dso_name, srcfile_text, srcline_text};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};
+use crate::functions::Functions;
+use crate::functions::payers::PaidPart;
 use crate::ids::IndexVec;
 use crate::profile::{Facet, FieldKey, FieldValue, Frame, Object, ObjectId, Profile, Show};
-use crate::questions::functions::Functions;
-use crate::questions::payers::PaidPart;
 
 fn text(text: &str) -> Measured<'_> {
     Measured {

@@ -4,9 +4,9 @@ use super::super::ADDRESS_DIGITS;
 use super::super::apart::Order;
 use super::super::rows::Counts;
 use super::{Counter, Descriptor, Heading, Key, Role, Shown, Width, cells, ends, part};
+use crate::functions::payers::PaidPart;
 use crate::needs::Needs;
 use crate::profile::{Facet, Show};
-use crate::questions::payers::PaidPart;
 
 impl Key {
     /// All there is to know of it.

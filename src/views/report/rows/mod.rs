@@ -17,12 +17,12 @@ use super::chains::Chains;
 use super::classes::{ClassId, Classes};
 use super::options::ReportOptions;
 use super::trie::{NodeId, Trie};
+use crate::functions::Functions;
+use crate::functions::payers::Paid;
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, numbers};
 use crate::profile::{
     CpuMode, Entry, EntryId, EventId, Facet, FrameId, Profile, SampleMatcher, ThreadId,
 };
-use crate::questions::functions::Functions;
-use crate::questions::payers::Paid;
 
 pub(crate) use self::context::{ContextId, Contexts, SharedContext};
 pub(crate) use self::credit::ByRow;

@@ -6,9 +6,9 @@ use std::hash::Hash;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ActivityId, Payer, PayerId, Payers};
+use crate::functions::tally::{Count, Tally, WeightedStack, of_event};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{Entry, Facet, FrameId, Profile, ThreadId};
-use crate::questions::tally::{Count, Tally, WeightedStack, of_event};
 use crate::runtimes::{Ecosystem, Whose};
 
 /// What one payer pays.

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{FunctionId, Functions};
+use super::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{Entry, EventId, EventSummary, FrameId, Profile, StackId};
 
@@ -236,7 +236,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::kinds::OwnRules;
+    use crate::functions::kinds::OwnRules;
     use crate::report::testing::ProfileBuilder;
 
     fn tally(stacks: &[(&str, u64)], own: &str) -> (Profile, Functions, Tally) {
@@ -299,7 +299,7 @@ mod tests {
             proptest::prop_assert_eq!(sum(|n| n.credited) + tally.no_own.period, tally.total.period);
             for (function, n) in functions.all.iter().zip(&tally.numbers) {
                 proptest::prop_assert!(n.own.period <= n.inclusive.period && n.inclusive.period <= tally.total.period);
-                if function.kind == crate::questions::kinds::Kind::Own {
+                if function.kind == crate::functions::kinds::Kind::Own {
                     proptest::prop_assert!(n.own.period <= n.credited.period && n.credited.period <= n.inclusive.period);
                 }
             }

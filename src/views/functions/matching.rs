@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::functions::{Identity, folder};
+use super::{Identity, folder};
 use crate::build_id::BuildId;
 use crate::profile::Mark;
 use crate::runtimes::names::ANONYMOUS;
@@ -395,7 +395,7 @@ fn binary(identity: &Identity) -> String {
 }
 
 /// The same of an object that tables call so; empty where it is no file.
-pub(super) fn file_of_object(path: &str, object: &str) -> String {
+pub(crate) fn file_of_object(path: &str, object: &str) -> String {
     // Tables have but the first number of a library's version, and two versions may be in one process.
     if object.contains(".so.") && path.contains(".so.") {
         return path.to_owned();
@@ -1190,7 +1190,7 @@ pub fn is_numbered(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::Beside;
+    use super::super::Beside;
     use super::*;
     use crate::runtimes::CleanName;
     use crate::runtimes::names::clean_object;

@@ -1,11 +1,11 @@
 //! Who pays for stacks of several languages, and what they do.
 
 use super::*;
+use crate::functions::Basis;
+use crate::functions::kinds::OwnRules;
+use crate::functions::tally::Tally;
 use crate::ids::Idx;
 use crate::profile::{EventId, Producer};
-use crate::questions::functions::Basis;
-use crate::questions::kinds::OwnRules;
-use crate::questions::tally::Tally;
 use crate::report::testing::ProfileBuilder;
 
 /// What tests say of symbols and files that the builder does not know.
@@ -288,7 +288,7 @@ proptest::proptest! {
         let tally = Tally::of(&profile, &functions, EventId(0));
         let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions), Grouping::Programs);
         let total = tally.total;
-        let sum = |counts: &mut dyn Iterator<Item = crate::questions::tally::Count>| {
+        let sum = |counts: &mut dyn Iterator<Item = crate::functions::tally::Count>| {
             counts.fold((0, 0), |(period, samples), count| (period + count.period, samples + count.samples))
         };
         let all = (total.period, total.samples);

@@ -24,8 +24,8 @@ use regex_automata::{Input, MatchKind, PatternSet};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
-use super::functions::{Function, FunctionId, Functions, spelled};
 use super::kinds::{Corrections, Kind};
+use super::{Function, FunctionId, Functions, spelled};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::languages::is_of_library;

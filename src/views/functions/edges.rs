@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
+use super::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{Profile, StackEnd};
 

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{Payer, PayerId, Payers};
+use crate::functions::Functions;
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{FrameId, Profile, StackId};
-use crate::questions::functions::Functions;
 
 /// What stacks may be told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

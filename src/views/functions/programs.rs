@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::functions::{Identity, object_label};
 use super::kinds::{is_runtime, without_version};
 use super::tally::of_event;
+use super::{Identity, object_label};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, ObjectId, Profile, ThreadId};
 
@@ -47,7 +47,7 @@ impl Programs {
 
     /// One program that ran all the time.
     #[cfg(test)]
-    pub(super) fn for_tests(label: &str, weight: u64) -> Self {
+    pub(crate) fn for_tests(label: &str, weight: u64) -> Self {
         Self {
             weights: [(label.to_owned(), weight)].into(),
             total: weight,

@@ -5,10 +5,10 @@
 
 use regex::{Regex, RegexSet};
 
-use super::functions::{Functions, folder};
 use super::kinds::OwnRules;
 use super::payers::{Paid, Payers};
 use super::tally::Count;
+use super::{Functions, folder};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
@@ -494,7 +494,7 @@ impl FrameNames {
         let objects = profile.objects.iter();
         let objects: IndexVec<ObjectId, bool> =
             objects.map(|object| tried(&[&object.long_name])).collect();
-        let is_unknown = tried(&[super::functions::UNKNOWN]);
+        let is_unknown = tried(&[super::UNKNOWN]);
         // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
         for (query, _) in patterns.queries.iter().zip(has_met).filter(|(_, met)| !met) {
             let names = profile.symbols.iter_enumerated().zip(&self.clean);
@@ -646,7 +646,7 @@ impl<'f> Tags<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::tally::Tally;
+    use crate::functions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
 
     /// main→A→B→C 10, main→A→B→A→D 20, main→X→C 5, main→B→E (inlined) 7.

@@ -331,13 +331,13 @@ pub const JIT: &str = "[jit]";
 
 /// Whether a file's name is that of a dump, of which a part has no name.
 #[must_use]
-pub fn is_dump(name: &str) -> bool {
+pub(crate) fn is_dump(name: &str) -> bool {
     numbers_of_dump(name.as_bytes()).is_some()
 }
 
 /// The label under which an object is shown and compared.
 #[must_use]
-pub fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
+pub(crate) fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
     match object {
         _ if is_kernel => "[kernel]".to_owned(),
         None => UNKNOWN.to_owned(),
@@ -348,7 +348,7 @@ pub fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
 }
 
 /// A function's name as its file has it, where it is shown by another one.
-pub(super) fn spelled(symbol: &Symbol) -> Option<&str> {
+pub(crate) fn spelled(symbol: &Symbol) -> Option<&str> {
     symbol
         .recorded
         .as_ref()
@@ -818,7 +818,7 @@ impl<'p> Apart<'p> {
 
 /// The folder of a path.
 #[must_use]
-pub fn folder(path: &str) -> &str {
+pub(crate) fn folder(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
         Some((folder, _)) => folder,
@@ -853,7 +853,7 @@ fn files(profile: &Profile) -> IndexVec<ObjectId, ObjectId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::tally::Tally;
+    use crate::functions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
 
     /// Functions with what tells them apart, and which are their own callers.
