@@ -387,6 +387,8 @@ impl LeftOut {
 struct Hits {
     recent: Vec<(SpaceId, Avma)>,
     left: u32,
+    /// Where the last one was that was looked up.
+    last: Option<(SpaceId, Mapping)>,
 }
 
 impl Default for Hits {
@@ -394,6 +396,7 @@ impl Default for Hits {
         Self {
             recent: vec![(SpaceId(u32::MAX), Avma(0)); Self::SLOTS],
             left: 4096,
+            last: None,
         }
     }
 }
@@ -496,7 +499,13 @@ impl<'a, 'f> Builder<'a, 'f> {
 
     /// Has the symbols read of the file that a sample hit.
     fn preload(&mut self, space: SpaceId, at: Avma) {
-        let mapping = self.spaces[space].maps.find(at);
+        let last = self
+            .hits
+            .last
+            .filter(|(of, mapping)| *of == space && mapping.range.contains(at));
+        let mapping = last.map(|(_, mapping)| mapping);
+        let mapping = mapping.or_else(|| self.spaces[space].maps.find(at).copied());
+        self.hits.last = mapping.map(|mapping| (space, mapping));
         match mapping.filter(|m| m.executable && !m.anonymous) {
             Some(mapping) => self.dsos.preload(mapping.dso, mapping.file_offset(at)),
             None => self.hits.left -= 1,

@@ -345,12 +345,31 @@ impl ByFunction<usize> {
     }
 }
 
-/// What a frame is to a path.
+/// What a frame is to a path: its function, if it says something, and whether an interrupt begins there. One word, for there are
+/// millions of frames in the stacks of a recording.
 #[derive(Clone, Copy)]
-struct Seen {
-    /// Its function; nothing of code without a name, of which nothing can be said, and of marks, which are no code.
-    function: Option<FunctionId>,
-    is_interrupt: bool,
+struct Seen(u32);
+
+impl Seen {
+    /// Code without a name, of which nothing can be said, and marks, which are no code.
+    const NOTHING: u32 = u32::MAX >> 1;
+    const INTERRUPT: u32 = 1 << 31;
+
+    fn new(function: Option<FunctionId>, is_interrupt: bool) -> Self {
+        let function = function.map_or(Self::NOTHING, |function| function.0 & Self::NOTHING);
+        Self(function | if is_interrupt { Self::INTERRUPT } else { 0 })
+    }
+
+    const fn function(self) -> Option<FunctionId> {
+        match self.0 & Self::NOTHING {
+            Self::NOTHING => None,
+            function => Some(FunctionId(function)),
+        }
+    }
+
+    const fn is_interrupt(self) -> bool {
+        self.0 & Self::INTERRUPT != 0
+    }
 }
 
 /// Makes paths of stacks.
@@ -361,15 +380,20 @@ struct Maker<'p> {
     known: FxHashMap<(StackId, Option<FrameId>), PathId>,
     frames: IndexVec<FrameId, Seen>,
     /// By function: the last path that it was met in.
-    met_in: IndexVec<FunctionId, Option<PathId>>,
+    met_in: IndexVec<FunctionId, PathId>,
+    /// The functions of the path at hand.
+    functions_of_path: Vec<FunctionId>,
 }
+
+/// No path: there are not so many.
+const NO_PATH: PathId = PathId(u32::MAX);
 
 impl<'p> Maker<'p> {
     fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
-        let seen = profile.frames.iter_enumerated().map(|(id, frame)| Seen {
-            function: (frame.symbol.is_some() && !profile.is_mark(id))
-                .then(|| functions.of_frame(id)),
-            is_interrupt: is_interrupt(profile, frame),
+        let seen = profile.frames.iter_enumerated().map(|(id, frame)| {
+            let is_told = frame.symbol.is_some() && !profile.is_mark(id);
+            let function = is_told.then(|| functions.of_frame(id));
+            Seen::new(function, is_interrupt(profile, frame))
         });
         Self {
             profile,
@@ -377,7 +401,8 @@ impl<'p> Maker<'p> {
             paths: IndexVec::new(),
             known: FxHashMap::default(),
             frames: seen.collect(),
-            met_in: index_vec![None; functions.all.len()],
+            met_in: index_vec![NO_PATH; functions.all.len()],
+            functions_of_path: Vec::new(),
         }
     }
 
@@ -416,19 +441,22 @@ impl<'p> Maker<'p> {
         let end = self.profile.stacks.end(entry.stack);
         let root = self.functions.of_frame(frames[frames.len() - 1]);
         let path = self.paths.next_idx();
-        let mut functions: Vec<FunctionId> = Vec::new();
+        let functions = &mut self.functions_of_path;
+        functions.clear();
         let mut leaf = root;
         for frame in frames.iter().rev() {
             let seen = self.frames[*frame];
-            if !functions.is_empty() && seen.is_interrupt {
+            if seen.is_interrupt() && !functions.is_empty() {
                 break;
             }
-            let Some(function) = seen.function else {
+            let Some(function) = seen.function() else {
                 continue;
             };
             leaf = function;
-            if self.met_in[leaf].replace(path) != Some(path) {
-                functions.push(leaf);
+            let met_in = &mut self.met_in[function];
+            if *met_in != path {
+                *met_in = path;
+                functions.push(function);
             }
         }
         let is_whole = if end.is_complete() {
@@ -442,7 +470,7 @@ impl<'p> Maker<'p> {
             Whole::No
         };
         self.paths.push(Path {
-            functions: functions.into(),
+            functions: functions.as_slice().into(),
             leaf,
             is_whole,
         });
