@@ -110,7 +110,7 @@ impl Columns {
             step,
             begin,
             range: (step_of(begin + first), step_of(begin + last) + 1),
-            rows: flame.moments.len(),
+            rows: 0,
             series: vec![OfSeries::default(); flame.series.len()],
             unit: flame.moments.iter().fold(0, unit_of).max(1),
             bytes: Vec::with_capacity(flame.moments.len() * 4),
@@ -135,6 +135,16 @@ impl Columns {
             };
             let mut rows: Vec<Row> = moments.iter().map(row).collect();
             rows.sort_unstable();
+            // What a step has of a cell is one row: a range cannot part it.
+            rows.dedup_by(|next, row| {
+                let is_same = (next.0, next.1) == (row.0, row.1);
+                if is_same {
+                    row.2 = row.2.saturating_add(next.2);
+                    row.3 = row.3.saturating_add(next.3);
+                }
+                is_same
+            });
+            columns.rows += rows.len();
             columns.series[series_of(&moments[0]).index()].take(rows);
         }
         columns.write();

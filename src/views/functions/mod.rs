@@ -26,6 +26,6 @@ mod table;
 pub mod tally;
 
 pub use table::{
-    Basis, Beside, Called, Function, FunctionId, Functions, Identity, JIT, UNKNOWN, called,
+    Basis, Beside, Called, Function, FunctionId, Functions, Identity, JIT, UNKNOWN, called, is_dump,
 };
-pub(crate) use table::{folder, is_dump, object_label, spelled};
+pub(crate) use table::{folder, object_label, spelled};

@@ -331,7 +331,7 @@ pub const JIT: &str = "[jit]";
 
 /// Whether a file's name is that of a dump, of which a part has no name.
 #[must_use]
-pub(crate) fn is_dump(name: &str) -> bool {
+pub fn is_dump(name: &str) -> bool {
     numbers_of_dump(name.as_bytes()).is_some()
 }
 
