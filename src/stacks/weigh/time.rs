@@ -51,6 +51,10 @@ pub(super) fn waits(
         .copied()
         .collect();
     warn_of_bounds(source, &chosen, waits, &options.text);
+    // Who waited all the time did not wait for a processor.
+    if waits != Waits::Runnable {
+        warn_of_silent(source, &lives, &options.text);
+    }
     let quality = quality(&chosen);
     let waiting = samples_of(samples, &chosen, options, filter, &mut labels);
     let what = match waits {
@@ -151,6 +155,7 @@ pub(super) fn wall(
         .filter(|interval| !is_idle(source.session, interval))
         .copied()
         .collect();
+    warn_of_silent(source, &lives, &options.text);
     let quality = quality(&chosen);
     let waiting = samples_of(samples, &chosen, options, filter, &mut labels);
     let on = on_cpu_line(&running, source.session, samples, filter);
@@ -309,6 +314,18 @@ fn paired(source: Source<'_, '_>, samples: &Samples, is_switch: &[bool]) -> Live
     }
     warn_of_frequency(source, is_switch);
     lives
+}
+
+/// A thread that waits all the time leaves no record of that. Of a whole machine there are hundreds, which nobody asked about.
+fn warn_of_silent(source: Source<'_, '_>, lives: &Lives, text: &str) {
+    let count = lives.silent;
+    if count == 0 || lives.is_wide {
+        return;
+    }
+    let threads = if count == 1 { "thread" } else { "threads" };
+    source.diag.warn(format!(
+        "--weight {text}: {count} {threads} never ran while it was recorded, and waited all the time: not in these figures"
+    ));
 }
 
 /// What letters of the kernel mean; `None` for threads that end.

@@ -87,6 +87,8 @@ pub(super) struct Lives {
     pub(super) is_wide: bool,
     /// The payloads number threads as another namespace does.
     pub(super) is_foreign: bool,
+    /// Threads that were there at the start, and of which nothing came.
+    pub(super) silent: usize,
 }
 
 impl Lives {
@@ -156,12 +158,14 @@ pub(super) fn pair(
         has_begun: false,
         out,
     };
+    let mut is_met = vec![false; story.tids.len()];
     for step in story.steps() {
         let (thread, comm) = match step {
             Step::Mark(mark) => (mark.thread, mark.comm),
             Step::Sample(_, sample) => (sample.thread, sample.comm),
         };
         pairing.life(thread).comm = comm;
+        is_met[thread.index()] = true;
         match step {
             Step::Mark(mark) => pairing.mark(mark),
             Step::Sample(number, sample) if is_switch[sample.event.index()] => {
@@ -173,6 +177,9 @@ pub(super) fn pair(
             }
         }
     }
+    let threads = story.tids.iter().zip(&is_met);
+    let silent = threads.filter(|(tid, is_met)| !**is_met && !matches!(**tid, 0 | NOBODY));
+    pairing.out.silent = silent.count();
     pairing.finish()
 }
 
@@ -528,6 +535,16 @@ mod tests {
             };
             pair(story, &[true, false], &self.fields)
         }
+    }
+
+    #[test]
+    fn threads_of_which_nothing_came_are_counted() {
+        let mut tale = Tale::default();
+        tale.mark(1, 5, Moment::In);
+        tale.switch(1, 10, Some(RunState::Blocked), 0);
+        assert_eq!(tale.pair().silent, 1);
+        tale.mark(2, 20, Moment::In);
+        assert_eq!(tale.pair().silent, 0);
     }
 
     /// (thread, from, to, evidence) of each interval.
