@@ -9,6 +9,7 @@
 //! program. And cut stacks prove nothing about what was running, so that spells leave them out.
 
 mod gaps;
+mod glance;
 mod phases;
 mod series;
 mod spells;
@@ -122,10 +123,10 @@ impl OverTime {
 const WORTH: u64 = 100_000_000;
 
 /// The spells of an event that are worth a line beside the answer to another question: those that come back, else those that take
-/// most time together. That is a twentieth of what a cheap answer costs, and phases would cost as much again.
+/// most time together. That is a tenth of what a cheap answer costs, so most recordings are glanced at; phases would cost as much again.
 #[must_use]
 pub fn worth_a_line(profile: &Profile, functions: &Functions, event: EventId) -> Option<Spell> {
-    if !is_cpu(profile, event) {
+    if !is_cpu(profile, event) || !glance::may_last(profile, functions, event, WORTH) {
         return None;
     }
     let timeline = Timeline::of(profile, functions, event)?;

@@ -43,7 +43,7 @@ const SHORTEST: u64 = 20_000_000;
 /// A spell of fewer samples is none.
 const LEAST: usize = 8;
 /// Shares of a thread's samples between which a function may have spells. One that is nearly always there has no breaks.
-const SHARES: [f64; 2] = [0.005, 0.98];
+pub(super) const SHARES: [f64; 2] = [0.005, 0.98];
 /// A function with more than this may be the program itself, between its start and its end: it has spells only if it comes back.
 const MOSTLY: f64 = 0.8;
 /// Spells of a function that are kept: of more the text would say no more.
@@ -253,8 +253,7 @@ fn of_thread(
     let mut found = Vec::new();
     for (function, of) in open.take() {
         let share = share(of.count);
-        // The longest run that samples have which do not depend on each other.
-        let chance = (n as f64 * (1.0 - share)).max(2.0).ln() / -share.ln();
+        let chance = longest_by_chance(n as f64, share);
         let is_long = |(from, to): &(usize, usize)| (to - from) as f64 >= 2.0 * chance;
         let times = of.stays.iter().filter(|stay| is_long(stay)).count();
         let mut long = of.runs;
@@ -295,6 +294,11 @@ fn of_thread(
             at,
         });
     }
+}
+
+/// The longest run of so large a share of so many samples that do not depend on each other.
+pub(super) fn longest_by_chance(samples: f64, share: f64) -> f64 {
+    (samples * (1.0 - share)).max(2.0).ln() / -share.ln()
 }
 
 /// Goes through the samples and waits of a thread.

@@ -256,6 +256,48 @@ fn a_wait_outside_ends_a_spell_and_a_want_of_processors_does_not() {
     assert_eq!(over.spells[0].median, 200 * MS);
 }
 
+/// The same samples with a rate.
+fn sampled(samples: &[(u64, &str, &str)], rate: u64) -> (Profile, Functions) {
+    let mut profile = profile(samples);
+    profile.events[EventId(0)].sampling = crate::profile::Sampling::PerSecond(rate);
+    let functions = Functions::of(&profile, &OwnRules::default());
+    (profile, functions)
+}
+
+#[test]
+fn a_glance_misses_no_long_spell_and_chance_has_none() {
+    let may_last = |samples: &[(u64, &str, &str)], rate, least| {
+        let (profile, functions) = sampled(samples, rate);
+        glance::may_last(&profile, &functions, EventId(0), least)
+    };
+    let long = stalls();
+    for rate in [999, 2000, 4000] {
+        assert!(may_last(&long, rate, 190 * MS), "{rate}");
+    }
+    for seed in 0..20 {
+        let mut chance = Chance(seed);
+        let short = (1..20_000).map(|at| {
+            let stack = if chance.below(0.3) {
+                "A;MAIN"
+            } else {
+                "B;MAIN"
+            };
+            (at * MS, "1", stack)
+        });
+        let short: Vec<_> = short.collect();
+        assert!(!may_last(&short, 1000, 100 * MS), "{seed}");
+        // Without a rate nobody knows what is left out.
+        assert!(may_last(&short, 100, 100 * MS));
+        // One spell of a function, anywhere.
+        let mut with = short.clone();
+        let from = 1000 + 700 * seed as usize;
+        for sample in &mut with[from..from + 230] {
+            sample.2 = "C;MAIN";
+        }
+        assert!(may_last(&with, 1000, 200 * MS), "{seed}");
+    }
+}
+
 #[test]
 fn a_thread_that_sleeps_between_short_calls_has_no_spell() {
     // Each 20 ms a call of a millisecond, or in place of each tenth one of 25 ms: by a clock with 2 kHz.

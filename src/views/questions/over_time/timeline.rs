@@ -372,6 +372,16 @@ impl Seen {
     }
 }
 
+/// By thread: where most of its recorded stacks begin, by how many begin where.
+pub(super) fn most_usual(
+    counts: FxHashMap<(ThreadId, FunctionId), u64>,
+) -> FxHashMap<ThreadId, FunctionId> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    // The last of a thread wins.
+    counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
+    counts.into_iter().map(|(key, _)| key).collect()
+}
+
 /// Makes paths of stacks.
 struct Maker<'p> {
     profile: &'p Profile,
@@ -487,10 +497,7 @@ impl<'p> Maker<'p> {
                 *counts.entry((of.thread, root)).or_default() += of.samples;
             }
         }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        // The last of a thread wins.
-        counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
-        counts.into_iter().map(|(key, _)| key).collect()
+        most_usual(counts)
     }
 
     /// Where threads went to sleep: samples of switches with stacks at the time of a wait. Who was made to stop did not wait.
