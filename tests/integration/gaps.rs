@@ -190,11 +190,12 @@ fn sizes_of_frames_are_learned_from_all_samples_alike() {
 #[test]
 fn the_caller_of_a_function_without_a_frame_is_missing_and_marked() {
     // Probes at the first instruction of each function, so that the caller is never there.
-    let marked = folded(&stdout_of(&["fold", "--weight", "samples"], "heap"));
+    let of_event = ["fold", "--weight", "samples", "--event", "heap:calloc"];
+    let marked = folded(&stdout_of(&of_event, "heap"));
     let calloc = "alloc;__libc_start_call_main;main;[caller missing];__libc_calloc";
     assert_eq!(marked.get(calloc), Some(&100), "{marked:?}");
     let unmarked = folded(&stdout_of(
-        &["fold", "--weight", "samples", "--no-cut-marks"],
+        &[&of_event[..], &["--no-cut-marks"]].concat(),
         "heap",
     ));
     assert_eq!(

@@ -165,11 +165,14 @@ fn lasts(
         let behind = looks.get(run.last).map_or(end, |look| look.time);
         ends(run, behind);
         let share = run.count as f64 / n;
-        let is_part = share >= SHARES[0] * DOUBT * 0.5 && share <= 1.0 - (1.0 - SHARES[1]) * 0.5;
+        let parts = SHARES[0] / 2.0..=(1.0 + SHARES[1]) / 2.0;
         let chance = longest_by_chance(n * stride as f64, share.min(SHARES[1]));
         let longest = ((run.longest + 1) * stride) as f64;
         let is_most_of_it = 2.0 * run.in_runs as f64 >= DOUBT * run.count as f64;
-        may |= is_part && run.longest > 0 && longest >= DOUBT * 2.0 * chance && is_most_of_it;
+        may |= parts.contains(&share)
+            && run.longest > 0
+            && longest >= DOUBT * 2.0 * chance
+            && is_most_of_it;
         *run = Run::default();
     }
     may
