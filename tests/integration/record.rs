@@ -328,7 +328,8 @@ fn is_gone(pid: u32) -> bool {
 fn serving(lab: &Lab, out: &str) -> Child {
     give_interrupts();
     let _ = fs::remove_file(lab.path("ready"));
-    let mut command = record(lab, &["-q", "-o", out, "--", "./server"]);
+    // Small rings have a lower rate.
+    let mut command = record(lab, &["-q", "-F", "999", "-o", out, "--", "./server"]);
     command.process_group(0).stderr(Stdio::null());
     let child = command.spawn().expect("it can be run");
     wait_for("the server is ready", || lab.path("ready").exists());
@@ -336,11 +337,15 @@ fn serving(lab: &Lab, out: &str) -> Child {
     child
 }
 
+/// As many samples as a recording with 999 Hz would have; those with small rings have fewer.
 fn samples_of(lab: &Lab, out: &str, function: &str) -> u64 {
     let folded = lab.show(&["fold", "--weight", "samples"], out);
     let has = |line: &&str| line.contains(function);
     let lines: Vec<&str> = folded.lines().filter(has).collect();
-    total(&lines.join("\n"))
+    let plan = fs::read(lab.path(out).join("record.json")).unwrap_or_default();
+    let plan: Value = serde_json::from_slice(&plan).unwrap_or_default();
+    let rate = plan["frequency"].as_u64().unwrap_or(999);
+    total(&lines.join("\n")) * 999 / rate.clamp(1, 999)
 }
 
 #[test]
@@ -446,7 +451,7 @@ fn cpu_time_without_samples_is_told() {
     let (code, printed, err) = done(&mut record(
         &lab,
         &[
-            "-q", "-o", "short", "--", "./brief", "4000", "100000", "40000000",
+            "-q", "-F", "999", "-o", "short", "--", "./brief", "4000", "100000", "40000000",
         ],
     ));
     assert_eq!(code, Some(0), "{err}");
@@ -496,7 +501,7 @@ fn cpu_time_without_samples_is_told() {
         ("whole", "./rounds 500; :"),
         ("left", "./rounds 500 & exec sleep 1"),
     ] {
-        let words = ["-q", "-o", out, "--", "sh", "-c", script];
+        let words = ["-q", "-F", "999", "-o", out, "--", "sh", "-c", script];
         let (code, _, err) = done(&mut record(&lab, &words));
         assert_eq!(code, Some(0), "{err}");
         let text = lab.pjit(&["check"], out).1;
