@@ -463,7 +463,8 @@ fn cpu_time_without_samples_is_told() {
         "{told} {truth}"
     );
     let seen = total(&lab.show(&["fold"], "short")) as f64 / 1e9;
-    let (status, text, _) = lab.pjit(&["check"], "short");
+    // Some twenty samples are what such a program has.
+    let (status, text, _) = lab.pjit(&["check", "--min-samples", "1"], "short");
     // Where the kernel may not be recorded, its time is not asked for.
     let (ring, told, level) = if text.contains("user mode alone") {
         ("user ", user, "warn")
@@ -708,7 +709,9 @@ fn nothing_is_lost_of_several_busy_processes() {
     let checked = lab.pjit(&["check", "--format", "json"], "out").1;
     let checked: Value = serde_json::from_str(&checked).expect("it is JSON");
     let count = |name: &str| checked[name].as_u64().expect(name);
-    assert!(count("samples") > 500, "{checked}");
+    // Each takes 1.5 s or so of a processor, however many samples a second there are.
+    let seconds = total(&lab.show(&["fold"], "out")) as f64 / 1e9;
+    assert!(seconds > 0.5, "{checked}");
     assert!(count("lost") * 100 < count("samples"), "{checked}");
 }
 
