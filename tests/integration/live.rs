@@ -79,14 +79,22 @@ impl Lab {
         options: &[&str],
         command: &[&str],
     ) -> Result<String, String> {
-        let recorded = Command::new("perf")
-            .current_dir(&self.folder)
-            .args(["record", "-q", "-N", "-o", name])
-            .args(options)
-            .arg("--")
-            .args(command)
-            .output();
-        let recorded = recorded.map_err(|_| "it cannot be run".to_owned())?;
+        let run = || {
+            let mut perf = Command::new("perf");
+            perf.current_dir(&self.folder)
+                .args(["record", "-q", "-N", "-o", name])
+                .args(options)
+                .arg("--")
+                .args(command);
+            perf.output().map_err(|_| "it cannot be run".to_owned())
+        };
+        let mut recorded = run()?;
+        // Where another recording asks for build IDs at the same time, perf 6.1 takes some that are none, and aborts.
+        for _ in 0..2 {
+            if recorded.status.code().is_none() {
+                recorded = run()?;
+            }
+        }
         if !recorded.status.success() {
             return Err(String::from_utf8_lossy(&recorded.stderr).into_owned());
         }
