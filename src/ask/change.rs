@@ -66,8 +66,7 @@ impl Sides<'_> {
         );
         let named = and_more(&profile.recording.path, self.more.len());
         caption.compare(&named, &base_named);
-        let new = std::iter::once(Path::new(&profile.recording.path));
-        let new: Vec<PathBuf> = new.map(Path::to_owned).chain(self.more.to_vec()).collect();
+        let new = [&[self.load.source.path().to_owned()], self.more].concat();
         let shared = told_apart(self.base, &new).map_err(AskError::Request)?;
         let name = &profile[event].name;
         let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());

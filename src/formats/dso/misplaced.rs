@@ -4,40 +4,34 @@
 //! a class that was named before stands behind the class (`Node*::Record` for `Node::Record*`), and the suffix of a literal operator
 //! looks like a class (`operator_km::operator ""` for `operator"" _km`).
 
-use std::borrow::Cow;
-
 /// What may be said of a type, and be in the wrong place.
 const SAID: [&str; 3] = [" const", "*", "&"];
 
+/// Parts of a text that are moved at most: real names have one or two.
+const MOST: usize = 64;
+
 /// The text with all of these in their places.
 pub(super) fn in_place(text: String) -> String {
-    let text = match literal_operators(&text) {
-        Cow::Owned(text) => text,
-        Cow::Borrowed(_) => text,
-    };
+    let text = literal_operators(text);
     members(&text).unwrap_or(text)
 }
 
 /// `operator"" _km` for `operator_km::operator ""`.
-fn literal_operators(text: &str) -> Cow<'_, str> {
+fn literal_operators(mut text: String) -> String {
     const WRONG: &str = "::operator \"\"";
-    let Some(at) = text.find(WRONG) else {
-        return Cow::Borrowed(text);
-    };
-    let begin = text[..at].rfind("operator");
-    let Some((begin, suffix)) = begin.map(|begin| (begin, &text[begin + "operator".len()..at]))
-    else {
-        return Cow::Borrowed(text);
-    };
+    const WORD: &str = "operator";
     let is_name = |c: char| c == '_' || c.is_alphanumeric();
-    if suffix.is_empty() || !suffix.chars().all(is_name) {
-        return Cow::Borrowed(text);
+    for _ in 0..MOST {
+        let wrong = text.find(WRONG).and_then(|at| {
+            let begin = text[..at].rfind(WORD)?;
+            let suffix = &text[begin + WORD.len()..at];
+            let is_suffix = !suffix.is_empty() && suffix.chars().all(is_name);
+            is_suffix.then(|| (begin..at + WRONG.len(), format!("{WORD}\"\" {suffix}")))
+        });
+        let Some((wrong, right)) = wrong else { break };
+        text.replace_range(wrong, &right);
     }
-    let (before, after) = (&text[..begin], &text[at + WRONG.len()..]);
-    Cow::Owned(format!(
-        "{before}operator\"\" {suffix}{}",
-        literal_operators(after)
-    ))
+    text
 }
 
 /// What is said of a type, behind the members of the type that follow. Nothing where nothing is before a member.
@@ -51,7 +45,8 @@ fn members(text: &str) -> Option<String> {
     SAID.iter().find(|said| is_there(said))?;
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("::") {
+    let mut moved = 0;
+    while let Some(at) = rest.find("::").filter(|_| moved < MOST) {
         let (before, after) = (&rest[..at], &rest[at..]);
         out.push_str(before);
         let said = said_at_the_end(&out);
@@ -64,6 +59,7 @@ fn members(text: &str) -> Option<String> {
             rest = &after[2..];
             continue;
         }
+        moved += 1;
         let said = out.split_off(kept);
         let end = end_of_members(after);
         out.push_str(&after[..end]);

@@ -11,7 +11,7 @@ use crate::build_id::BuildId;
 use crate::collect::Squares;
 use crate::ids::{Idx as _, IndexVec, Spare, numbers};
 use crate::intern::Sequences;
-use crate::metrics::plain_name;
+use crate::metrics::{is_clock, plain_name};
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
 use crate::runtimes::query::{Fit, More, Query};
@@ -177,6 +177,15 @@ impl Profile {
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
         self.marks.0.contains(&Some(frame))
+    }
+
+    /// The frames of a sample, leaf first; without a chain there is its own frame alone.
+    #[must_use]
+    pub fn frames_of<'p>(&'p self, stack: StackId, leaf: &'p FrameId) -> &'p [FrameId] {
+        match self.stacks.get(stack) {
+            [] => std::slice::from_ref(leaf),
+            frames => frames,
+        }
     }
 }
 
@@ -353,23 +362,21 @@ impl EventSummary {
     /// Whether it happens while a processor runs, and as often as that is fast: it stands for CPU.
     #[must_use]
     pub fn is_cpu(&self) -> bool {
-        let is_cycles = || {
-            self.counted.is_none()
+        self.is_cpu_time()
+            || self.counted.is_none()
+                && (self.unit == Unit::Cycles || self.is_of_cycles())
                 && !self.is_tracepoint
-                && (self.unit == Unit::Cycles
-                    || matches!(plain_name(&self.name), "cycles" | "ref-cycles"))
-        };
-        self.is_cpu_time() || is_cycles()
     }
-}
 
-impl EventSummary {
+    fn is_of_cycles(&self) -> bool {
+        matches!(plain_name(&self.name), "cycles" | "ref-cycles")
+    }
+
     /// Whether it is a clock or cycles, of which each sample weighs one.
     fn ticks(&self) -> bool {
-        let name = plain_name(&self.name);
         self.counted == Some("samples")
             && !self.is_tracepoint
-            && matches!(name, "cpu-clock" | "task-clock" | "cycles" | "ref-cycles")
+            && (is_clock(&self.name) || self.is_of_cycles())
     }
 }
 

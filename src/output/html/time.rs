@@ -57,8 +57,6 @@ pub(super) struct Columns {
     begin: u64,
     /// From the first step to the one behind the last.
     range: (u64, u64),
-    /// Number of rows.
-    rows: usize,
     series: Vec<OfSeries>,
     /// By what all periods can be divided.
     pub(super) unit: u64,
@@ -110,7 +108,6 @@ impl Columns {
             step,
             begin,
             range: (step_of(begin + first), step_of(begin + last) + 1),
-            rows: 0,
             series: vec![OfSeries::default(); flame.series.len()],
             unit: flame.moments.iter().fold(0, unit_of).max(1),
             bytes: Vec::with_capacity(flame.moments.len() * 4),
@@ -144,7 +141,6 @@ impl Columns {
                 }
                 is_same
             });
-            columns.rows += rows.len();
             columns.series[series_of(&moments[0]).index()].take(rows);
         }
         columns.write();
@@ -192,7 +188,8 @@ impl Columns {
         json: &mut String,
     ) {
         let (from, to) = (self.range.0 * self.step, self.range.1 * self.step);
-        let (rows, step) = (self.rows, self.step);
+        let rows: usize = self.series.iter().map(|of| of.rows.len()).sum();
+        let step = self.step;
         let _ = write!(
             json,
             ",\"time\":{{\"step\":{step},\"from\":{from},\"to\":{to},\"rows\":{rows},\"cpu\":{},\"series\":",

@@ -45,15 +45,8 @@ pub fn again(folder: &Path) -> Result<Again, Failure> {
     Ok(Again {
         request,
         here,
-        frequency: frequency(&story["perf"]),
+        frequency: story["frequency"].as_u64(),
     })
-}
-
-/// The value of `-F` among the words of perf.
-fn frequency(words: &Value) -> Option<u64> {
-    let words = words.as_array()?;
-    let at = words.iter().position(|word| *word == "-F")?;
-    words.get(at + 1)?.as_str()?.parse().ok()
 }
 
 fn request(story: &Value) -> Option<Request> {
@@ -130,6 +123,7 @@ mod tests {
     fn what_was_recorded_is_read_again() {
         let story = json!({
             "command": ["java", "A"],
+            "frequency": 249,
             "asked": {
                 "call_graph": "dwarf,8192", "frequency": 499, "no_switch": ["php"],
                 "alloc": { "live": true, "min": 100, "lib": null },
@@ -145,10 +139,15 @@ mod tests {
         assert_eq!(request.choice.without, ["php"]);
         let alloc = request.asked.alloc.expect("allocations");
         assert_eq!((alloc.live, alloc.least), (true, Some(100)));
-        let words = json!(["-F", "249", "-k", "mono"]);
-        assert_eq!(frequency(&words), Some(249));
-        assert_eq!(frequency(&json!(["-k", "mono", "-F"])), None);
-        assert_eq!(frequency(&json!(null)), None);
+        // What was taken may be less than what was asked for.
+        let folder = tempfile::tempdir().expect("a folder");
+        let taken = |story: &Value| {
+            std::fs::write(folder.path().join(STORY), story.to_string()).expect("written");
+            again(folder.path()).map(|again| again.frequency).ok()
+        };
+        assert_eq!(taken(&story), Some(Some(249)));
+        assert_eq!(taken(&json!({"command": ["java"]})), Some(None));
+        assert_eq!(taken(&json!(null)), None);
         assert!(super::request(&json!({"command": 7})).is_none());
         assert!(super::request(&json!([])).is_none());
     }

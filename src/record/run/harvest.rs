@@ -129,14 +129,13 @@ impl Refused {
 
 /// Has a JVM write its map.
 fn ask(pid: u32, process: &Path) -> Result<(), Refused> {
-    let other = |why: String| Refused::Other(why);
     const LONGEST: Duration = Duration::from_secs(60);
     let own = fs::read_link(process.join("exe")).ok();
     let beside = own.and_then(|exe| Some(exe.parent()?.join("jcmd")));
     let jcmd = beside
         .filter(|jcmd| machine::program(jcmd.as_os_str()).is_some())
         .or_else(|| machine::program("jcmd".as_ref()))
-        .ok_or_else(|| other("there is no jcmd, which JDKs have".to_owned()))?;
+        .ok_or_else(|| Refused::Other("there is no jcmd, which JDKs have".to_owned()))?;
     let mut child = Command::new(jcmd)
         .arg(pid.to_string())
         .arg("Compiler.perfmap")
@@ -144,7 +143,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), Refused> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| other(format!("jcmd: {error}")))?;
+        .map_err(|error| Refused::Other(format!("jcmd: {error}")))?;
     let began = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -153,7 +152,7 @@ fn ask(pid: u32, process: &Path) -> Result<(), Refused> {
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(other("it does not answer".to_owned()));
+                return Err(Refused::Other("it does not answer".to_owned()));
             }
         }
     };

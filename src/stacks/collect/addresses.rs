@@ -98,8 +98,9 @@ impl Addresses {
         if let Some(known) = self.calls.at(space, at) {
             return known;
         }
-        let (before, mut life) = space.locate_user_for(Avma(at.0.wrapping_sub(1)));
-        let before = Pc::of(before, mode, Avma(at.0.wrapping_sub(1)));
+        let last = Avma(at.0.wrapping_sub(1));
+        let (before, mut life) = space.locate_user_for(last);
+        let before = Pc::of(before, mode, last);
         let made = call(space, before, || {
             let (behind, other) = space.locate_user_for(at);
             life = life.common(other);
@@ -167,18 +168,17 @@ impl Addresses {
 const NO_PC: PcId = PcId(u32::MAX);
 
 /// The call that `before` is the last byte of, or what lies where it returns to, if that is no call.
-fn call(space: &SpaceAt<'_, '_>, before: Pc, mut behind: impl FnMut() -> Pc) -> Pc {
-    let is_call = match before.target {
-        Target::Dso(dso) if space.is_of_file(dso) => true,
-        Target::Nowhere => false,
-        // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
+fn call(space: &SpaceAt<'_, '_>, before: Pc, behind: impl FnOnce() -> Pc) -> Pc {
+    match before.target {
+        Target::Dso(dso) if space.is_of_file(dso) => {}
+        Target::Nowhere => return behind(),
         _ => {
             let behind = behind();
-            !matches!(behind.target, Target::Jit(..)) || behind.address > 0
+            // Runtimes push the beginning of code that nobody calls: Erlang's end of a process.
+            if matches!(behind.target, Target::Jit(..)) && behind.address == 0 {
+                return behind;
+            }
         }
-    };
-    if !is_call {
-        return behind();
     }
     Pc {
         returns: true,

@@ -57,10 +57,7 @@ impl WeightedStack {
     /// Its frames, leaf first; without a chain there is the leaf alone.
     #[must_use]
     pub fn frames<'s>(&'s self, profile: &'s Profile) -> &'s [FrameId] {
-        match profile.stacks.get(self.stack) {
-            [] => std::slice::from_ref(&self.leaf),
-            frames => frames,
-        }
+        profile.frames_of(self.stack, &self.leaf)
     }
 
     /// The frame of the samples' own address.

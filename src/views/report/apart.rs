@@ -73,10 +73,7 @@ pub(crate) fn own_function(
     functions: &Functions,
     entry: &Entry,
 ) -> Option<FunctionId> {
-    let frames = match profile.stacks.get(entry.stack) {
-        [] => std::slice::from_ref(&entry.leaf),
-        frames => frames,
-    };
+    let frames = profile.frames_of(entry.stack, &entry.leaf);
     let mut of_frames = frames.iter().map(|frame| functions.of_frame(*frame));
     of_frames.find(|function| functions.is_own(*function))
 }

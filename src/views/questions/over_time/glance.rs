@@ -4,16 +4,11 @@
 //! a second are looked at. Between two of them that lack a function, at most all that was left out may be in it, so that this says
 //! yes at least as often as all samples would. It costs a twentieth of that, and most recordings have no long spell.
 
-use rustc_hash::FxHashMap;
-
 use super::spells::{SHARES, longest_by_chance};
-use super::timeline::{FEWEST, most_usual};
+use super::timeline::{FEWEST, Usual};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{
-    EventId, EventSummary, FrameId, Portion, Profile, Sampling, StackId, ThreadId,
-};
-use crate::stack_end::StackEnd;
+use crate::profile::{EventId, EventSummary, FrameId, Profile, Sampling, StackId, ThreadId};
 
 /// Samples a second that are looked at.
 const LOOKS: u64 = 200;
@@ -57,27 +52,12 @@ pub(super) fn may_last(
     let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
         profile.threads.iter().map(|_| (0, Vec::new())).collect();
     let portions: Vec<_> = profile.portions().collect();
-    let root = |of: &Portion| -> Option<FunctionId> {
-        let root = frames(profile, of.stack, &of.leaf).last()?;
-        Some(functions.of_frame(*root))
-    };
-    let mut roots: FxHashMap<(ThreadId, FunctionId), u64> = FxHashMap::default();
-    for of in portions.iter().filter(|of| of.event == event) {
-        if let (true, Some(root)) = (profile.stacks.end(of.stack).is_recorded(), root(of)) {
-            *roots.entry((of.thread, root)).or_default() += of.samples;
-        }
-    }
-    let usual = most_usual(roots);
+    let usual = Usual::of(profile, functions, event);
     let mut is_ordered = true;
     let mut last = 0;
     for moment in profile.moments() {
         let of = &portions[moment.portion];
-        let end = profile.stacks.end(of.stack);
-        let is_whole = end.is_complete()
-            || end == StackEnd::NotRecorded
-            || end.is_recorded() && root(of) == usual.get(&of.thread).copied();
-        // A cut stack tells nothing.
-        if of.event != event || !is_whole {
+        if of.event != event || !usual.has(profile, functions, of) {
             continue;
         }
         is_ordered &= moment.time >= last;
@@ -97,14 +77,6 @@ pub(super) fn may_last(
         || threads.iter().any(|(count, looks)| {
             *count >= FEWEST && lasts((profile, functions), (looks, stride, least), &mut runs)
         })
-}
-
-/// The frames of a sample, leaf first.
-fn frames<'p>(profile: &'p Profile, stack: StackId, leaf: &'p FrameId) -> &'p [FrameId] {
-    match profile.stacks.get(stack) {
-        [] => std::slice::from_ref(leaf),
-        frames => frames,
-    }
 }
 
 /// How many samples stand for one that is looked at.
@@ -133,7 +105,7 @@ fn lasts(
         run.length = 0;
     };
     for (at, look) in (1..).zip(looks) {
-        for frame in frames(profile, look.stack, &look.leaf) {
+        for frame in profile.frames_of(look.stack, &look.leaf) {
             let function = functions.of_frame(*frame);
             let run = &mut runs[function];
             if run.last == at {

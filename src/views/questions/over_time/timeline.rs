@@ -11,6 +11,7 @@ use crate::profile::{
     CpuMode, EventId, EventSummary, Frame, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
 use crate::run_state::RunState;
+use crate::stack_end::StackEnd;
 
 crate::ids::numbers! {
     /// A distinct stack.
@@ -46,6 +47,59 @@ enum Whole {
     IfUsual(FunctionId),
 }
 
+impl Whole {
+    /// Of a stack with this root. A cut stack tells neither what ran nor what was left by a wait.
+    fn of(end: StackEnd, root: FunctionId) -> Self {
+        if end.is_recorded() && !end.is_complete() {
+            Self::IfUsual(root)
+        } else if end.is_complete() || end == StackEnd::NotRecorded {
+            // Without a stack there is nothing to be cut.
+            Self::Yes
+        } else {
+            Self::No
+        }
+    }
+}
+
+/// Which stacks begin where their threads do.
+#[derive(Debug)]
+pub(super) struct Usual(FxHashMap<ThreadId, FunctionId>);
+
+impl Usual {
+    /// Of each thread the function in which most of the recorded stacks of an event begin.
+    pub(super) fn of(profile: &Profile, functions: &Functions, event: EventId) -> Self {
+        let mut counts: FxHashMap<(ThreadId, FunctionId), u64> = FxHashMap::default();
+        for of in profile.portions().filter(|of| of.event == event) {
+            if let Whole::IfUsual(root) = whole(profile, functions, &of) {
+                *counts.entry((of.thread, root)).or_default() += of.samples;
+            }
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        // The last of a thread wins.
+        counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
+        Self(counts.into_iter().map(|(key, _)| key).collect())
+    }
+
+    fn is_whole(&self, thread: ThreadId, stack: Whole) -> bool {
+        match stack {
+            Whole::Yes => true,
+            Whole::No => false,
+            Whole::IfUsual(root) => self.0.get(&thread) == Some(&root),
+        }
+    }
+
+    /// Whether samples have whole stacks.
+    pub(super) fn has(&self, profile: &Profile, functions: &Functions, of: &Portion) -> bool {
+        self.is_whole(of.thread, whole(profile, functions, of))
+    }
+}
+
+fn whole(profile: &Profile, functions: &Functions, of: &Portion) -> Whole {
+    let frames = profile.frames_of(of.stack, &of.leaf);
+    let root = functions.of_frame(frames[frames.len() - 1]);
+    Whole::of(profile.stacks.end(of.stack), root)
+}
+
 /// The samples of an event in order of time.
 #[derive(Debug)]
 pub(super) struct Timeline<'p> {
@@ -60,8 +114,7 @@ pub(super) struct Timeline<'p> {
     pub(super) threads: Vec<ThreadId>,
     pub(super) are_own: bool,
     is_looked_at: IndexVec<ThreadId, bool>,
-    /// By thread: where most of its recorded stacks begin.
-    usual: FxHashMap<ThreadId, FunctionId>,
+    usual: Usual,
     /// Whether periods are nanoseconds.
     pub(super) is_clock: bool,
 }
@@ -91,7 +144,7 @@ impl<'p> Timeline<'p> {
         if moments.is_empty() {
             return None;
         }
-        let usual = maker.usual(event);
+        let usual = Usual::of(profile, functions, event);
         let waits = maker.waits(event);
         let paths = maker.paths;
         let is_own = |of: &FunctionId| functions.is_own(*of);
@@ -213,15 +266,10 @@ impl<'p> Timeline<'p> {
         all
     }
 
-    /// Those of a thread whose stacks begin where it does. A cut stack tells neither what ran nor what was left by a wait.
+    /// Those of a thread whose stacks begin where it does.
     pub(super) fn whole<'m>(&self, thread: ThreadId, moments: &'m [Moment]) -> Cow<'m, [Moment]> {
-        let usual = self.usual.get(&thread);
-        let is_whole = |moment: &Moment| match self.paths[moment.path].is_whole {
-            Whole::Yes => true,
-            Whole::No => false,
-            Whole::IfUsual(root) => usual == Some(&root),
-        };
-        only(moments, is_whole)
+        let stack = |moment: &Moment| self.paths[moment.path].is_whole;
+        only(moments, |moment| self.usual.is_whole(thread, stack(moment)))
     }
 }
 
@@ -372,16 +420,6 @@ impl Seen {
     }
 }
 
-/// By thread: where most of its recorded stacks begin, by how many begin where.
-pub(super) fn most_usual(
-    counts: FxHashMap<(ThreadId, FunctionId), u64>,
-) -> FxHashMap<ThreadId, FunctionId> {
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    // The last of a thread wins.
-    counts.sort_unstable_by_key(|((thread, root), count)| (*thread, *count, *root));
-    counts.into_iter().map(|(key, _)| key).collect()
-}
-
 /// Makes paths of stacks.
 struct Maker<'p> {
     profile: &'p Profile,
@@ -443,12 +481,7 @@ impl<'p> Maker<'p> {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let frames = if frames.is_empty() {
-            std::slice::from_ref(&entry.leaf)
-        } else {
-            frames
-        };
-        let end = self.profile.stacks.end(entry.stack);
+        let frames = self.profile.frames_of(entry.stack, &entry.leaf);
         let root = self.functions.of_frame(frames[frames.len() - 1]);
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
@@ -469,35 +502,13 @@ impl<'p> Maker<'p> {
                 functions.push(function);
             }
         }
-        let is_whole = if end.is_complete() {
-            Whole::Yes
-        } else if end.is_recorded() {
-            Whole::IfUsual(root)
-        } else if end == crate::stack_end::StackEnd::NotRecorded {
-            // There is nothing to be cut.
-            Whole::Yes
-        } else {
-            Whole::No
-        };
         self.paths.push(Path {
             functions: functions.as_slice().into(),
             leaf,
-            is_whole,
+            is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
         path
-    }
-
-    /// By thread: where most of its recorded stacks begin.
-    fn usual(&mut self, event: EventId) -> FxHashMap<ThreadId, FunctionId> {
-        let mut counts: FxHashMap<(ThreadId, FunctionId), u64> = FxHashMap::default();
-        for of in self.profile.portions().filter(|of| of.event == event) {
-            let path = self.path(&of);
-            if let Whole::IfUsual(root) = self.paths[path].is_whole {
-                *counts.entry((of.thread, root)).or_default() += of.samples;
-            }
-        }
-        most_usual(counts)
     }
 
     /// Where threads went to sleep: samples of switches with stacks at the time of a wait. Who was made to stop did not wait.
