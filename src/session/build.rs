@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         let Builder {
             samples,
             mut dsos,
-            jit,
+            mut jit,
             threads,
             rowless,
             deferred,
@@ -206,6 +206,8 @@ impl<'a> Session<'a> {
         if let Some(seen) = seen {
             dsos.tell_times(seen);
         }
+        let ended = threads.ended();
+        ended.into_iter().for_each(|(of, time)| jit.ended(of, time));
         let mut jit = jit.finish(threads.processes(), diag);
         let ran = samples.iter().filter(|sample| sample.mode == CpuMode::User);
         let ran = ran.map(|sample| (spaces[sample.space].process, sample.ip));

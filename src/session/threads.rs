@@ -238,6 +238,20 @@ impl Threads {
         &self.lives
     }
 
+    /// When each process ended of which all threads did that are known, its leader too.
+    #[must_use]
+    pub fn ended(&self) -> FxHashMap<ProcessId, Timestamp> {
+        let mut ended: FxHashMap<ProcessId, Option<Timestamp>> = FxHashMap::default();
+        for life in &self.lives {
+            let end = ended.entry(life.process).or_insert(life.end);
+            *end = end.zip(life.end).map(|(one, other)| one.max(other));
+        }
+        let ended = ended.into_iter();
+        ended
+            .filter_map(|(process, end)| Some((process, end?)))
+            .collect()
+    }
+
     /// The pid of each process life, indexed by [`ProcessId`].
     #[must_use]
     pub fn processes(&self) -> &IndexSlice<ProcessId, [u32]> {

@@ -6,6 +6,33 @@ use crate::live::Lab;
 use crate::recording::{Recording, Sample, Stacks, User};
 use crate::support::{folded, pjit, stdout_of};
 
+/// Assembly that realigns its stack tells nobody how large its frame is, and leaves the frame pointer of its caller in the register. What
+/// that leads to calls a function whose address is not told, which may be any.
+#[test]
+fn a_frame_pointer_of_the_caller_leads_past_it() {
+    let Some(lab) = Lab::with("realigned", "realigned", &["-fno-omit-frame-pointer"]) else {
+        return;
+    };
+    let options = [
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "997",
+        "--call-graph",
+        "dwarf,4096",
+    ];
+    if lab.record("r.data", &options, &["./realigned"]).is_none() {
+        return;
+    }
+    let folded = lab.show(&["fold", "-i"], "r.data");
+    let of = |stack: &str| folded.lines().filter(|line| line.contains(stack)).count();
+    // On other machines nothing is guessed by frame pointers here.
+    assert_eq!(of(";spends;realigned"), 0, "{folded}");
+    if cfg!(target_arch = "x86_64") {
+        assert!(of(";main;spends;[incomplete];realigned ") > 0, "{folded}");
+    }
+}
+
 /// Where the code of a runtime lies that a perf map tells of: `fib`, `middle` and `main`, 0x1000 bytes each.
 const JIT: u64 = 0x7f00_0000_0000;
 /// Where the program lies.

@@ -328,6 +328,13 @@ impl Recording {
         self.push(7, 0, &body);
     }
 
+    pub(crate) fn exit(&mut self, pid: u32, parent: u32, time: u64) {
+        let mut body = Bytes::default();
+        body.u32(pid).u32(parent).u32(pid).u32(parent).u64(time);
+        Self::sample_id(&mut body, pid, pid, time);
+        self.push(4, 0, &body);
+    }
+
     /// The kernel's map: where its code is, and where its first symbol.
     pub(crate) fn kernel_map(&mut self, start: u64, length: u64, name: &[u8]) {
         let mut body = Bytes::default();

@@ -366,6 +366,26 @@ fn a_perf_map_of_an_earlier_process_is_not_used() {
     }
 }
 
+/// The number of a process that has ended may be given again.
+#[test]
+fn a_perf_map_of_a_later_process_is_not_used() {
+    let pid = (1 << 29) + std::process::id();
+    let born = Duration::from_secs(1_795_260_704);
+    let text = format!("{JIT:x} 10 of_the_map\n");
+    for (seconds, ends, is_used) in [(1, true, true), (60, true, false), (60, false, true)] {
+        let mut recording = recording_of(pid, true);
+        recording.clock_data(u64::try_from(born.as_nanos()).expect("small"), NOW);
+        if ends {
+            recording.exit(pid, 1, NOW + 2 * SECOND);
+        }
+        let _map = LeftBehind::new(pid, &text, born + Duration::from_secs(seconds));
+        let (stacks, said) = folded_with(&recording, &[], &[]);
+        assert_eq!(stacks.contains("of_the_map"), is_used, "{seconds} {ends}");
+        let is_told = said.contains("written after the process had ended");
+        assert_eq!(is_told, !is_used, "{said}");
+    }
+}
+
 #[test]
 fn a_changed_binary_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -545,17 +565,30 @@ fn a_program_that_was_built_since_is_not_used_without_proof() {
     assert!(kept.starts_with("static volatile"), "{kept}");
     // The clock of files may be coarse.
     std::thread::sleep(Duration::from_millis(1500));
+    let (app, kept) = (lab.path("app"), lab.path("kept"));
+    let written = fs::metadata(&app).and_then(|meta| meta.modified());
+    fs::rename(&app, &kept).expect("renamed");
     build(source("beta", "alpha")).expect("it was built before");
-    let (status, stacks, said) = lab.pjit(&["fold", "-i"], "p.data");
-    assert_eq!(status, 0, "{said}");
-    assert!(
-        !stacks.contains("alpha") && !stacks.contains("beta"),
-        "{stacks}"
-    );
-    assert!(
-        said.contains("written after the recording had ended"),
-        "{said}"
-    );
+    let is_refused = || {
+        let (status, stacks, said) = lab.pjit(&["fold", "-i"], "p.data");
+        assert_eq!(status, 0, "{said}");
+        assert!(
+            !stacks.contains("alpha") && !stacks.contains("beta"),
+            "{stacks}"
+        );
+        assert!(
+            said.contains("written after the recording had ended"),
+            "{said}"
+        );
+    };
+    is_refused();
+    // `cp -p` writes into the file that is there, and sets its time back.
+    fs::copy(&app, &kept).expect("copied");
+    fs::rename(&kept, &app).expect("renamed");
+    let file = fs::File::options().write(true).open(&app);
+    let set = file.and_then(|file| file.set_modified(written?));
+    set.expect("a time");
+    is_refused();
 }
 
 #[test]

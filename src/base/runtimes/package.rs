@@ -88,19 +88,34 @@ impl Whose {
 
 /// Folders of npm's packages, the last ones where Debian has its own.
 const NPM_FOLDERS: [&str; 3] = ["/node_modules/", "/usr/share/nodejs/", "-linux-gnu/nodejs/"];
+/// Folders of Python's packages.
+const PYTHON_FOLDERS: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 
 /// Whether a path leads into the packages of others.
 #[must_use]
 pub fn is_package(path: &str) -> bool {
-    let mut folders = NPM_FOLDERS
-        .iter()
-        .chain(&["/site-packages/", "/dist-packages/"]);
-    folders.any(|folder| path.contains(folder)) || is_pnp(path) || in_denos_cache(path).is_some()
+    let folders = NPM_FOLDERS.iter().chain(&PYTHON_FOLDERS);
+    ends_of_folders(path).any(|to| folders.clone().any(|folder| to.ends_with(folder)))
+        || is_pnp(path)
+        || in_denos_cache(path).is_some()
+}
+
+/// A path as far as each of its folders, the whole one first. Paths are asked for folders so often that to look for each of these by
+/// itself takes longer.
+fn ends_of_folders(path: &str) -> impl Iterator<Item = &str> {
+    memchr::memrchr_iter(b'/', path.as_bytes()).map(|at| &path[..=at])
+}
+
+/// What stands before the first folder of that name, `/NAME/`, and what is in it.
+fn split_at<'p>(path: &'p str, folder: &str) -> Option<(&'p str, &'p str)> {
+    let mut slashes = memchr::memchr_iter(b'/', path.as_bytes());
+    let at = slashes.find(|at| path[*at..].starts_with(folder))?;
+    Some((&path[..at], &path[at + folder.len()..]))
 }
 
 /// What is behind the registry in a path of Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/FILE`.
 fn in_denos_cache(path: &str) -> Option<&str> {
-    let (_, below) = path.split_once("/npm/")?.1.split_once('/')?;
+    let (_, below) = split_at(path, "/npm/")?.1.split_once('/')?;
     let mut parts = below.split('/');
     let scope = parts.next()?.starts_with('@');
     let version = parts.nth(usize::from(scope))?;
@@ -123,10 +138,9 @@ pub fn npm(path: &str) -> Option<String> {
     if is_pnp(path) {
         return Some("@yarnpkg/pnp".to_owned());
     }
-    let folders = NPM_FOLDERS.iter();
-    let below = folders.filter_map(|folder| Some(path.rfind(folder)? + folder.len()));
-    let below = match below.max() {
-        Some(at) => &path[at..],
+    let in_folder = |to: &&str| NPM_FOLDERS.iter().any(|folder| to.ends_with(folder));
+    let below = match ends_of_folders(path).find(in_folder) {
+        Some(to) => &path[to.len()..],
         None => match path.strip_prefix("node_modules/") {
             Some(below) => below,
             None => in_denos_cache(path)?,
@@ -145,8 +159,10 @@ pub fn npm(path: &str) -> Option<String> {
 /// The package of a file below `site-packages` or `dist-packages`.
 #[must_use]
 pub fn pypi(path: &str) -> Option<String> {
-    let folders = ["/site-packages/", "/dist-packages/"];
-    let below = folders.iter().find_map(|folder| path.split_once(folder))?.1;
+    let below = PYTHON_FOLDERS
+        .iter()
+        .find_map(|folder| split_at(path, folder))?
+        .1;
     let top = below.split('/').next()?;
     // Libraries that wheels bring lie beside the package; a module may be one file.
     let top = top.strip_suffix(".libs").unwrap_or(top);

@@ -301,10 +301,8 @@ fn clean(name: &str) -> CleanName {
         "webpack:",
         "data:",
     ];
-    let at = file_at
-        .iter()
-        .filter_map(|s| rest.find(&format!(" {s}")))
-        .min();
+    let begins = |at: &usize| file_at.iter().any(|s| rest[at + 1..].starts_with(s));
+    let at = memchr::memchr_iter(b' ', rest.as_bytes()).find(begins);
     let (name, file) = match at.or_else(|| rest.rfind(' ')) {
         Some(at) => (&rest[..at], &rest[at + 1..]),
         None => (rest, ""),

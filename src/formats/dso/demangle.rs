@@ -284,6 +284,11 @@ pub fn parameters(name: &[u8]) -> Option<String> {
     if !name.starts_with("_Z") || name.len() > MAX_MANGLED {
         return None;
     }
+    // Rust's older mangling has none.
+    let behind = end_of_rust_hash(name).map(|end| &name[end..]);
+    if behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('.')) {
+        return None;
+    }
     let (symbol, _) = parse_itanium(name)?;
     let text = |options: &cpp_demangle::DemangleOptions| itanium_text(&symbol, name, options);
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(DEEPEST);

@@ -199,7 +199,12 @@ pub(super) fn judge(
         .any(|rival| rival.has_same_number(dso, facts));
     let known = facts.zip(here);
     let of_system = known.filter(|_| is_system);
-    let is_newer = of_system.is_some_and(|(facts, here)| facts.written >= here.end);
+    let is_newer = of_system.is_some_and(|(facts, here)| {
+        // `cp -p` and `tar` set the time of writing back, and not that of the inode. A link in perf's cache changes that as well, but for
+        // files without a build ID there is none.
+        let is_touched = found.is_none() && has_inode(facts, dso) && facts.changed >= here.end;
+        facts.written >= here.end || is_touched
+    });
     let is_overwritten = of_system
         .zip(began)
         .is_some_and(|((facts, here), began)| was_overwritten(facts, dso, (here, began)));
@@ -243,13 +248,18 @@ fn was_overwritten(facts: FileFacts, dso: &Dso, (here, began): (&Span, Timestamp
     /// Two clocks differ by less than this part of the time, and files have the time of the last tick.
     const DRIFT: u32 = 5000;
     const TICK: Duration = Duration::from_millis(20);
-    let is_it = dso.inode.is_none_or(|inode| inode.2 == facts.inode);
+    let is_it = dso.inode.is_none() || has_inode(facts, dso);
     let length = here.end.duration_since(here.start).unwrap_or_default();
     let mapped = dso.mapped_at.and_then(|at| {
         let since = Duration::from_nanos(at.0.saturating_sub(began.0));
         here.start.checked_add(since + length / DRIFT + TICK)
     });
     is_it && facts.written < here.end && mapped.is_some_and(|mapped| mapped < facts.written)
+}
+
+/// Whether a file has the inode that was mapped.
+fn has_inode(facts: FileFacts, dso: &Dso) -> bool {
+    dso.inode.is_some_and(|inode| inode.2 == facts.inode)
 }
 
 /// Whether inodes tell that the file was mapped, or that it was not; nothing if they do not tell.

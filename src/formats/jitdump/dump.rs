@@ -102,6 +102,8 @@ pub(crate) struct LoadHead {
     pub(crate) time: u64,
     /// As [`Load::pid`].
     pub(crate) pid: u32,
+    /// As [`Load::tid`].
+    pub(crate) tid: u32,
     /// As [`Load::address`].
     pub(crate) address: Avma,
     /// As [`Load::size`].
@@ -131,6 +133,8 @@ pub struct Move {
     pub time: u64,
     /// Process id as the writer sees it.
     pub pid: u32,
+    /// Thread id as the writer sees it.
+    pub tid: u32,
     /// Where the code was.
     pub from: Avma,
     /// Where it is now.
@@ -413,6 +417,7 @@ impl<'a> Reader<'a> {
             file_offset: self.at as u64,
             time,
             pid: self.order.u32(head, 16)?,
+            tid: self.order.u32(head, 20)?,
             address: address(vma, code_addr),
             size,
         };
@@ -553,6 +558,7 @@ impl<'a> Reader<'a> {
             file_offset: record.at as u64,
             time: record.time,
             pid: self.order.u32(bytes, 16)?,
+            tid: self.order.u32(bytes, 20)?,
             from: Avma(word(32)?),
             to: Avma(word(40)?),
             size,

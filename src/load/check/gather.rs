@@ -402,12 +402,13 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
 fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
+    let mut reasons = Reasons::of(stages);
     for row in stages.busy_rows() {
         let pc = stages.shown(row);
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
         }
-        if let Some(reason) = reason(stages, row.key.thread, pc) {
+        if let Some(reason) = reasons.reason(row.key.thread, pc) {
             let (samples, culprits) = found.entry(reason).or_default();
             *samples += row.samples;
             culprits.add(pc, row.samples);
@@ -421,6 +422,30 @@ fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
             culprits: culprits.named(stages.session),
         });
     (unresolved.collect(), by_file)
+}
+
+/// Why addresses have no names. Rows are many, and addresses of files are few.
+struct Reasons<'s, 'd, 'a> {
+    stages: &'s Stages<'d, 'a>,
+    of_files: FxHashMap<(DsoId, u64), Option<Reason>>,
+}
+
+impl<'s, 'd, 'a> Reasons<'s, 'd, 'a> {
+    fn of(stages: &'s Stages<'d, 'a>) -> Self {
+        Self {
+            stages,
+            of_files: FxHashMap::default(),
+        }
+    }
+
+    fn reason(&mut self, thread: ThreadId, pc: &Pc) -> Option<Reason> {
+        let find = || reason(self.stages, thread, pc);
+        match pc.target {
+            // Of code in files the thread says nothing.
+            Target::Dso(dso) => *self.of_files.entry((dso, pc.address)).or_insert_with(find),
+            _ => find(),
+        }
+    }
 }
 
 /// Why an address has no name, or none that can be trusted.
@@ -593,10 +618,11 @@ fn ends_in_go(stages: &Stages<'_, '_>) -> Vec<(StackEnd, u64)> {
 /// Programs with samples, or ends of stacks, in code made at run time that nothing tells of.
 fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
     let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut reasons = Reasons::of(stages);
     for row in stages.busy_rows() {
         let is_end = stages.collected.stacks.tag(row.key.stack) == StackEnd::UnknownCode;
         let pc = stages.shown(row);
-        let is_leaf = || reason(stages, row.key.thread, pc) == Some(Reason::JitWithoutDump);
+        let mut is_leaf = || reasons.reason(row.key.thread, pc) == Some(Reason::JitWithoutDump);
         if is_end || is_leaf() {
             let process = stages.session.threads[row.key.thread].process;
             let program = stages.session.main_program(process);

@@ -1,5 +1,7 @@
 //! Evidence in, findings out. One function for each line of the table, in its order.
 
+use std::collections::BTreeSet;
+
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
 use crate::jit::{Absence, ClockFit};
@@ -19,6 +21,8 @@ use super::{
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
 const WORTH_WARNING: f64 = 1.0;
+/// Per cent of the samples that may be in what a runtime leaves out of every dump.
+const MOST_IN_GAPS: f64 = 5.0;
 /// Per cent of the time that short threads may have run unseen which is said: half of it is what to expect.
 const MISSING_WORTH_WARNING: f64 = 5.0;
 /// With more of it, less than half is known to be counted.
@@ -624,8 +628,11 @@ fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
     };
     let is_kept = |culprit: &Culprit| culprit.runtime == Some(Producer::HotSpot);
     let are_kept = evidence.keeps_frames && culprits.iter().all(is_kept);
+    // Of files only assembly without frame information is like that.
+    let are_made = culprits.iter().any(|culprit| culprit.runtime.is_some());
+    let made = if are_made { "made at run time " } else { "" };
     let mut text = format!(
-        "{share:.2}% lack frames where [incomplete] stands, behind code made at run time {}: {}",
+        "{share:.2}% lack frames where [incomplete] stands, behind code {made}{}: {}",
         if are_kept {
             AT_ENDS
         } else {
@@ -693,7 +700,7 @@ fn part_of_stacks(
         }
         StackEnd::UnknownCode => {
             finding(level, "stacks.jit", front + "end in run-time code that no dump or perf map tells of: " + &found_in)
-                .fixed_by(for_unknown_code(evidence))
+                .fixed_by(for_unknown_code(evidence, share.samples))
         }
         StackEnd::NoRule => {
             finding(helpless, "stacks.no-rule", front + "end in code without unwinding information: " + &found_in)
@@ -890,7 +897,7 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "symbols.jit",
             "in run-time code that no dump or perf map tells of: ",
         )
-        .fixed_by(for_unknown_code(evidence)),
+        .fixed_by(for_unknown_code(evidence, part.samples)),
         Reason::OtherRun => row(
             "symbols.other-run",
             "in code of dumps that may be another run's: ",
@@ -966,7 +973,7 @@ fn for_kernel_symbols() -> [&'static str; 2] {
 }
 
 /// Whether a dump was expected decides where to look for it.
-fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
+fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<String> {
     let missing = evidence
         .absent
         .iter()
@@ -992,8 +999,17 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
         return vec![LET_IT_END.to_owned()];
     }
     let (maps, dumps): (Vec<_>, Vec<_>) = evidence.dumps.iter().partition(|dump| dump.is_perf_map);
+    if let Some(dump) = dumps.iter().find(|dump| dump.is_growing) {
+        return vec![format!(
+            "{} is still being written, in large pieces: when the program has ended, ask again with --jitdump",
+            dump.name
+        )];
+    }
+    // What every dump lacks is little; of more nobody knows that it is this.
+    let is_little = percent(samples, busy(evidence)) <= MOST_IN_GAPS;
     let in_dumps = dumps
         .iter()
+        .filter(|_| is_little)
         .find_map(|dump| dump.producer.row().gaps_in_dump);
     let in_maps = || maps.iter().find_map(|map| map.producer.row().gaps_in_map);
     if let Some(reason) = in_dumps.or_else(in_maps) {
@@ -1191,9 +1207,14 @@ fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
         let fix = evidence.loses_dumps.unwrap_or(LET_IT_END);
         out.push(finding(Level::Warn, "dumps.empty", text).fixed_by([fix]));
     }
+    let mut stale = BTreeSet::new();
     for absent in evidence.absent.iter() {
         if let Absence::Stale(problem) = absent.why {
             let path = path(absent);
+            // Several lives of a process ask for one file.
+            if !stale.insert(path.clone()) {
+                continue;
+            }
             let text = format!("{path} is not used: {problem}");
             let fix = format!(
                 "remove it, or --perf-map {} if it is the right one",

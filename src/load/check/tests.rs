@@ -504,24 +504,31 @@ fn samples_where_nothing_was_mapped_and_dumps_that_were_cut_are_told_together() 
 }
 
 #[test]
-fn tables_of_jumps_that_a_dump_leaves_out_are_no_lack_of_a_dump() {
-    let mut evidence = good();
-    evidence.unresolved = vec![Unresolved {
-        reason: Reason::JitWithoutDump,
-        samples: 300,
-        culprits: Vec::new(),
-    }];
-    evidence.dumps = vec![Dump {
-        producer: Producer::V8,
-        ..Dump::default()
-    }];
-    let verdict = judge(&evidence, Limits::default());
-    let found = verdict.findings.iter().find(|f| f.check == "symbols.jit");
-    let fixes = found.expect("a finding").fixes.join(" ");
+fn tables_of_jumps_that_a_dump_leaves_out_are_little() {
+    let fixes = |samples, is_growing| {
+        let mut evidence = good();
+        evidence.unresolved = vec![Unresolved {
+            reason: Reason::JitWithoutDump,
+            samples,
+            culprits: Vec::new(),
+        }];
+        evidence.dumps = vec![Dump {
+            name: "jit-7.dump".to_owned(),
+            producer: Producer::V8,
+            is_growing,
+            ..Dump::default()
+        }];
+        let verdict = judge(&evidence, Limits::default());
+        let found = verdict.findings.iter().find(|f| f.check == "symbols.jit");
+        found.expect("a finding").fixes.join(" ")
+    };
+    let little = fixes(30, false);
     assert!(
-        fixes.contains("jumps to wasm") && !fixes.contains("--perf-prof"),
-        "{fixes}"
+        little.contains("jumps to wasm") && !little.contains("--perf-prof"),
+        "{little}"
     );
+    assert!(!fixes(300, false).contains("jumps to wasm"));
+    assert!(fixes(300, true).starts_with("jit-7.dump is still being written"));
 }
 
 fn of_event(name: &str, samples: u64) -> OfEvent {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::claims::FOREVER;
 use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
-use super::dumps::Dump;
+use super::dumps::{Dump, Writer};
 use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::Finder;
 use super::load_map::LoadId;
@@ -46,6 +46,7 @@ pub struct JitBuilder<'a> {
     marked: FxHashMap<ProcessId, FxHashSet<Vec<u8>>>,
     changes: Vec<(Timestamp, Change)>,
     born: FxHashMap<ProcessId, Timestamp>,
+    ended: FxHashMap<ProcessId, Timestamp>,
     /// Of the program that each process runs now, and of those that it ran before.
     anonymous: BTreeMap<ProcessId, Anonymous>,
     former: Vec<Program>,
@@ -69,6 +70,7 @@ impl<'a> JitBuilder<'a> {
             marked: FxHashMap::default(),
             changes: Vec::new(),
             born: FxHashMap::default(),
+            ended: FxHashMap::default(),
             anonymous: BTreeMap::new(),
             former: Vec::new(),
             began: FxHashMap::default(),
@@ -149,6 +151,11 @@ impl<'a> JitBuilder<'a> {
         self.change(time, Change::Fork { parent, child });
     }
 
+    /// The last thread of a process ended.
+    pub fn ended(&mut self, process: ProcessId, time: Timestamp) {
+        self.ended.insert(process, time);
+    }
+
     /// A process that ran before the recording and may be a thread of the kernel: kthreadd, or a child of it. In a pid namespace
     /// others have that number; those have code.
     pub fn may_be_kernels(&mut self, process: ProcessId) {
@@ -222,7 +229,8 @@ impl<'a> JitBuilder<'a> {
         pids: &IndexSlice<ProcessId, [u32]>,
         diag: &Diagnostics,
     ) -> JitIndex<'a> {
-        let lives = Lives::new(pids, &self.born, self.kernel_threads(pids));
+        let (born, kernels) = (&self.born, self.kernel_threads(pids));
+        let lives = Lives::new(pids, (born, &self.ended), kernels);
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));
         let finder = &mut self.finder;
@@ -237,16 +245,16 @@ impl<'a> JitBuilder<'a> {
         }
         self.relate_clocks(&mut dumps.raw, diag);
         let mut index = JitIndex::default();
+        let births = self.births();
         let owners: IndexVec<JitObjectId, _> = dumps
             .iter_mut()
-            .map(|dump| self.give_to_processes(dump, &lives))
+            .map(|dump| self.give_to_processes(dump, (&lives, &births)))
             .collect();
         for (dump, owner) in dumps.iter().zip(&owners) {
             let marker = dump.markers.first().map(|&id| &self.markers[id]);
             dump.report(owner, diag);
             index.objects.push(dump.object(marker, owner));
         }
-        let births = self.births();
         leave_out_protections(&mut self.changes, &births, &dumps, &owners);
         index.claims = replay::replay(&mut dumps, &owners, IndexSlice::new(&self.changes));
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
@@ -275,6 +283,7 @@ impl<'a> JitBuilder<'a> {
             clock: &self.clock,
             lives: &lives,
             diag,
+            refused: Vec::new(),
         };
         maps.add(&mut index, programs, &inner);
         if !index.perf_maps.is_empty() {
@@ -300,7 +309,7 @@ impl<'a> JitBuilder<'a> {
         files
     }
 
-    fn births(&self) -> FxHashMap<ProcessId, Birth> {
+    fn births(&self) -> Births {
         let mut births: FxHashMap<ProcessId, Birth> = FxHashMap::default();
         for &(at, change) in &self.changes {
             match change {
@@ -383,18 +392,25 @@ impl<'a> JitBuilder<'a> {
     }
 
     /// Finds the process of every load and move, and puts their times on the recording's clock.
-    fn give_to_processes(&self, dump: &mut Dump<'a>, lives: &Lives) -> Owners {
+    fn give_to_processes(&self, dump: &mut Dump<'a>, (lives, births): (&Lives, &Births)) -> Owners {
         let markers = dump.markers.iter().map(|&id| &self.markers[id]);
         let attribution = Attribution::new(markers, dump.header.pid, lives);
         let relation = dump.relation;
         let is_stale = self.is_stale(dump);
-        let place = |pid, raw| {
+        let place = |writer: Writer, raw| {
             let time = relation.apply(raw, self.conversion.as_ref());
-            let owner = attribution.owner(pid, time).filter(|_| !is_stale);
+            let owner = attribution.owner(writer.pid, time);
+            let owner = owner.map(|owner| forked(owner, writer, time, (lives, births)));
+            let owner = owner.filter(|_| !is_stale);
             (owner, time.unwrap_or_else(|| attribution.blind_time(owner)))
         };
         let only = match dump.writers.as_slice() {
-            [(LoadId(0), pid)] if !is_stale => attribution.only_owner(*pid),
+            [(LoadId(0), Writer { pid, .. }), rest @ ..] if !is_stale => {
+                let is_plain = |(_, of): &(_, Writer)| of.pid == *pid && !may_be_forked(*of, lives);
+                let are_plain = dump.writers[..1].iter().chain(rest).all(is_plain);
+                let only = are_plain.then(|| attribution.only_owner(*pid));
+                only.flatten()
+            }
             _ => None,
         };
         let is_plain = |&(_, since): &(_, Timestamp)| {
@@ -405,7 +421,8 @@ impl<'a> JitBuilder<'a> {
             None => owned_loads(dump, place),
         };
         let of_moves = dump.moves.iter_mut().map(|moved| {
-            let (owner, time) = place(moved.pid, moved.time);
+            let (pid, tid) = (moved.pid, moved.tid);
+            let (owner, time) = place(Writer { pid, tid }, moved.time);
             moved.time = time.0;
             owner
         });
@@ -421,6 +438,9 @@ impl<'a> JitBuilder<'a> {
         pids.map(|marker| (marker.process, marker.number)).collect()
     }
 }
+
+/// The births of processes that came of others.
+type Births = FxHashMap<ProcessId, Birth>;
 
 /// The programs with executable memory of their own, those of a process in order.
 fn programs(
@@ -441,20 +461,46 @@ fn programs(
     programs
 }
 
+/// Whether a thread that wrote a record leads another process than that which the record names.
+fn may_be_forked(writer: Writer, lives: &Lives) -> bool {
+    writer.tid != writer.pid && lives.knows(writer.tid)
+}
+
+/// Whose a record is that names `owner`: that of the thread that wrote it, if that leads a process which came of `owner` by forks. Both
+/// write to the file that the parent had opened, and wasmtime asks for its process once.
+fn forked(
+    owner: ProcessId,
+    writer: Writer,
+    time: Option<Timestamp>,
+    (lives, births): (&Lives, &Births),
+) -> ProcessId {
+    if !may_be_forked(writer, lives) {
+        return owner;
+    }
+    let child = lives.at(writer.tid, time);
+    let of_owner = child.filter(|child| {
+        let of = |process: &ProcessId| births.get(process).map(|birth| birth.parent);
+        let mut line = std::iter::successors(Some(*child), of).take(MOST_ANCESTORS);
+        line.any(|process| process == owner)
+    });
+    of_owner.unwrap_or(owner)
+}
+
 /// Asks `place` for the process and the time of every load.
 fn owned_loads(
     dump: &mut Dump<'_>,
-    place: impl Fn(u32, u64) -> (Option<ProcessId>, Timestamp),
+    place: impl Fn(Writer, u64) -> (Option<ProcessId>, Timestamp),
 ) -> OwnedLoads {
     let mut writers = dump.writers.iter().peekable();
-    let mut pid = dump.header.pid;
+    let pid = dump.header.pid;
+    let mut writer = Writer { pid, tid: pid };
     let loads = dump.codes.loads.iter_mut_enumerated();
     let owners: IndexVec<LoadId, _> = loads
         .map(|(number, load)| {
-            if let Some(&(_, writer)) = writers.next_if(|&&(from, _)| from <= number) {
-                pid = writer;
+            if let Some(&(_, next)) = writers.next_if(|&&(from, _)| from <= number) {
+                writer = next;
             }
-            let (owner, time) = place(pid, load.time.0);
+            let (owner, time) = place(writer, load.time.0);
             load.time = time;
             owner
         })
@@ -471,7 +517,7 @@ fn owned_loads(
 /// of runtimes that map once. V8 writes thousands.
 fn leave_out_protections(
     changes: &mut Vec<(Timestamp, Change)>,
-    births: &FxHashMap<ProcessId, Birth>,
+    births: &Births,
     dumps: &IndexSlice<JitObjectId, [Dump<'_>]>,
     owners: &IndexSlice<JitObjectId, [Owners]>,
 ) {

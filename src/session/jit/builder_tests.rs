@@ -326,6 +326,57 @@ fn children_have_what_the_parent_had() {
     );
 }
 
+/// Runtimes that ask for their process once tell the parent's behind a fork; the thread tells whose the code is.
+#[test]
+fn code_is_of_the_process_whose_thread_wrote_it() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"shared", CODE);
+    let mut load = |ms, tid: u32, name: &[u8]| {
+        let record = dump.bytes.len();
+        dump.load(raw(ms), 7, A, 1, name, CODE);
+        dump.bytes[record + 20..record + 24].copy_from_slice(&tid.to_le_bytes());
+    };
+    load(30, 8, b"child's");
+    load(40, 7, b"parent's");
+    // A thread that leads no process, and a process that is no child.
+    load(50, 70, b"of a thread");
+    load(60, 9, b"of who knows");
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.fork(P, Q, time(20));
+    let index = builder.finish(IndexSlice::new(&[7, 8, 9]), &case.diag);
+    let at = |process| [25, 35, 45, 55, 65].map(|ms| name_at(&index, process, A, ms));
+    let named = |names: [&str; 5]| names.map(|name| Some(name.to_owned()));
+    let parent = [
+        "shared",
+        "shared",
+        "parent's",
+        "of a thread",
+        "of who knows",
+    ];
+    assert_eq!(at(P), named(parent));
+    let child = ["shared", "child's", "child's", "child's", "child's"];
+    assert_eq!(at(Q), named(child));
+}
+
+/// What a parent loads after a fork lies in its own memory, however soon.
+#[test]
+fn what_a_parent_loads_after_a_fork_is_not_the_childs() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(30), 7, A, 0, b"parent's", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.fork(P, Q, time(20));
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
+    assert_eq!([25, 35].map(|ms| unmapped(&index, Q, A, ms)), [None, None]);
+    let late = Some(("parent's".to_owned(), JitMatch::Late));
+    assert_eq!(unmapped(&index, P, A, 25), late);
+}
+
 #[test]
 fn appended_files_keep_only_the_records_of_this_process() {
     let case = Case::new();

@@ -514,16 +514,6 @@ impl Claims {
         (!exec_between && !is_other).then_some(claim)
     }
 
-    /// The parent and the time of the fork, as long as the process runs the parent's program.
-    pub(super) fn relative(
-        &self,
-        process: ProcessId,
-        time: Timestamp,
-    ) -> Option<(ProcessId, Timestamp)> {
-        let inherited = self.of(process)?.inherited?;
-        (time < inherited.until).then_some((inherited.parent, inherited.at))
-    }
-
     /// Whether any claim of the process ever covered the address.
     pub(super) fn ever(&self, codes: &Codes<'_>, process: ProcessId, at: Avma) -> bool {
         let mut process = self.of(process);

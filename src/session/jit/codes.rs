@@ -343,6 +343,7 @@ impl<'a> DumpCodes<'a> {
             file_offset: load.file_offset,
             time: load.time,
             pid: load.pid,
+            tid: load.tid,
             address: load.address,
             // The reader gives no larger ones.
             size: u32::try_from(load.size).unwrap_or(u32::MAX),

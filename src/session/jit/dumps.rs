@@ -20,6 +20,13 @@ use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader
 /// So many processes are asked whether they live.
 const MOST_WRITERS: usize = 8;
 
+/// Who wrote a record, as it says itself. Runtimes that ask for their process once only go on to tell that of the parent behind a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Writer {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+}
+
 /// One dump, read.
 pub(super) struct Dump<'a> {
     pub(super) file: FoundFile<'a>,
@@ -30,8 +37,8 @@ pub(super) struct Dump<'a> {
     pub(super) is_growing: bool,
     /// Loads in file order; times are raw until the clocks are related.
     pub(super) codes: DumpCodes<'a>,
-    /// From which load on which process wrote.
-    pub(super) writers: Vec<(LoadId, u32)>,
+    /// From which load on which thread wrote.
+    pub(super) writers: Vec<(LoadId, Writer)>,
     /// The least raw time of a load with code, and the least and the greatest of all.
     pub(super) first: Option<u64>,
     pub(super) earliest: u64,
@@ -67,12 +74,12 @@ impl<'a> Dump<'a> {
         };
         loop {
             while let Some(load) = reader.whole_load() {
-                dump.note(load.pid, load.time, load.size > 0);
+                dump.note((load.pid, load.tid), load.time, load.size > 0);
                 dump.codes.push(&load, &mut reader, store);
             }
             match reader.step() {
                 Some((_, Content::Load(load))) => {
-                    dump.note(load.pid, load.time, load.size > 0);
+                    dump.note((load.pid, load.tid), load.time, load.size > 0);
                     dump.codes.push_load(&load, store);
                 }
                 Some((_, Content::Move(moved))) => dump.moves.raw.push(moved),
@@ -91,9 +98,10 @@ impl<'a> Dump<'a> {
 
     /// Of the load that comes next.
     #[inline]
-    fn note(&mut self, pid: u32, time: u64, has_code: bool) {
-        if self.writers.last().is_none_or(|&(_, last)| last != pid) {
-            self.writers.push((self.codes.next_number(), pid));
+    fn note(&mut self, (pid, tid): (u32, u32), time: u64, has_code: bool) {
+        let writer = Writer { pid, tid };
+        if self.writers.last().is_none_or(|&(_, last)| last != writer) {
+            self.writers.push((self.codes.next_number(), writer));
         }
         self.earliest = self.earliest.min(time);
         self.last = self.last.max(time);
@@ -108,7 +116,8 @@ impl<'a> Dump<'a> {
         if self.cut.is_none() {
             return;
         }
-        let own = self.writers.iter().map(|&(_, pid)| pid).take(MOST_WRITERS);
+        let own = self.writers.iter().map(|(_, writer)| writer.pid);
+        let own = own.take(MOST_WRITERS);
         let mut pids = pids.take(MOST_WRITERS).chain(own);
         self.is_growing = self.file.has_grown() || pids.any(|pid| self.file.is_mapped_by(pid));
     }
@@ -119,7 +128,7 @@ impl<'a> Dump<'a> {
             || self
                 .writers
                 .iter()
-                .any(|&(_, pid)| pid == marker.pid || pid == marker.number)
+                .any(|(_, writer)| writer.pid == marker.pid || writer.pid == marker.number)
     }
 
     /// What is known about its times: when it was mapped, when the recording ends, and the memory of
@@ -234,7 +243,7 @@ impl<'a> Dump<'a> {
         let writer = self
             .writers
             .first()
-            .map_or(self.header.pid, |&(_, pid)| pid);
+            .map_or(self.header.pid, |(_, writer)| writer.pid);
         marker.map_or(writer, |marker| marker.pid)
     }
 }

@@ -105,7 +105,6 @@ struct Answer {
     time: Timestamp,
     claim: Option<(Owner, (Timestamp, Timestamp))>,
     after: Option<Owner>,
-    relative: Option<ProcessId>,
     ever: bool,
     touching: Option<JitCodeId>,
 }
@@ -136,7 +135,6 @@ fn answers(
                 time,
                 claim: claims.at_with_span(&codes, process, at, time),
                 after: claims.after(&codes, process, at, time),
-                relative: claims.relative(process, time).map(|(parent, _)| parent),
                 ever,
                 touching,
             }));

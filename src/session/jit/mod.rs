@@ -93,8 +93,7 @@ pub struct JitHit {
 pub enum JitMatch {
     /// A load that was active at the sample's time.
     Active,
-    /// The first load there soon after the sample's time, because the runtime wrote its record late; or
-    /// the first of the parent soon after the fork.
+    /// The first load there soon after the sample's time, because the runtime wrote its record late.
     Late,
     /// The copy of a loaded module (wasmtime's guest debugging), which the samples prove.
     Twin,
@@ -436,15 +435,10 @@ impl<'a> JitIndex<'a> {
         Some((hit, span.filter(|_| !is_twin)))
     }
 
-    /// The earliest later load, or what a parent loaded right after the fork: told of late, both.
+    /// The earliest later load of the process itself: what its parent loads after the fork is in other memory.
     fn lookup_late(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let own = self.claims.after(&self.codes, process, at, time);
-        let own = own.filter(|claim| claim.from.0 - time.0 <= LATE);
-        let found = own.or_else(|| {
-            let (parent, forked) = self.claims.relative(process, time)?;
-            let claim = self.claims.after(&self.codes, parent, at, forked)?;
-            (claim.from.0 - forked.0 <= LATE).then_some(claim)
-        })?;
+        let found = self.claims.after(&self.codes, process, at, time);
+        let found = found.filter(|claim| claim.from.0 - time.0 <= LATE)?;
         if self.was_file_mapped(process, at, time, found.from) {
             return None;
         }

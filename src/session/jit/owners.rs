@@ -54,6 +54,8 @@ impl OwnedLoads {
 pub(super) struct Lives {
     by_pid: FxHashMap<u32, Vec<(Timestamp, ProcessId)>>,
     born: FxHashMap<ProcessId, Timestamp>,
+    /// Those whose threads have all ended.
+    ended: FxHashMap<ProcessId, Timestamp>,
     /// Threads of the kernel, by their process ids.
     kernels: FxHashSet<u32>,
 }
@@ -61,7 +63,10 @@ pub(super) struct Lives {
 impl Lives {
     pub(super) fn new(
         pids: &IndexSlice<ProcessId, [u32]>,
-        born: &FxHashMap<ProcessId, Timestamp>,
+        (born, ended): (
+            &FxHashMap<ProcessId, Timestamp>,
+            &FxHashMap<ProcessId, Timestamp>,
+        ),
         kernels: FxHashSet<u32>,
     ) -> Self {
         let mut by_pid: FxHashMap<u32, Vec<(Timestamp, ProcessId)>> = FxHashMap::default();
@@ -76,6 +81,7 @@ impl Lives {
         Self {
             by_pid,
             born: born.clone(),
+            ended: ended.clone(),
             kernels,
         }
     }
@@ -91,6 +97,10 @@ impl Lives {
 
     pub(super) fn born(&self, process: ProcessId) -> Option<Timestamp> {
         self.born.get(&process).copied()
+    }
+
+    pub(super) fn ended(&self, process: ProcessId) -> Option<Timestamp> {
+        self.ended.get(&process).copied()
     }
 
     /// The only life of a pid, and when it began.

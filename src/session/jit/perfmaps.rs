@@ -1,7 +1,7 @@
 //! Perf maps of the recorded processes: found, judged, added to the index.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
@@ -31,6 +31,8 @@ pub(super) struct Maps<'m, 'a> {
     pub(super) clock: &'m RecordingClock,
     pub(super) lives: &'m Lives,
     pub(super) diag: &'m Diagnostics,
+    /// Files of which was said that they are not used.
+    pub(super) refused: Vec<PathBuf>,
 }
 
 impl<'a> Maps<'_, 'a> {
@@ -141,7 +143,8 @@ impl<'a> Maps<'_, 'a> {
             let is_new = |program: &&Program| {
                 let born = self.lives.born(program.process).unwrap_or(program.from);
                 let modified = self.modified(&file);
-                !anybodys || modified.is_some_and(|modified| modified >= i128::from(born.0))
+                let is_newer = modified.is_some_and(|modified| modified >= i128::from(born.0));
+                !anybodys || is_newer && !self.is_of_later(&file, program)
             };
             let mut fitting = nameless.iter().filter(is_new).peekable();
             if fitting.peek().is_none() {
@@ -193,7 +196,11 @@ impl<'a> Maps<'_, 'a> {
         file.modified.and_then(|wall| self.clock.of_wall(wall))
     }
 
-    fn refuse(&self, path: &Path, problem: &str, has_dump: bool) {
+    fn refuse(&mut self, path: &Path, problem: &str, has_dump: bool) {
+        if self.refused.iter().any(|known| known == path) {
+            return;
+        }
+        self.refused.push(path.to_owned());
         let path = path.display();
         let text = format!("{path}: {problem}; not used (--perf-map uses it)");
         if has_dump {
@@ -201,6 +208,15 @@ impl<'a> Maps<'_, 'a> {
         } else {
             self.diag.warn(text);
         }
+    }
+
+    /// Whether a file was written after all threads of a process had ended: its number may have been given again.
+    fn is_of_later(&self, file: &FoundFile<'_>, program: &Program) -> bool {
+        let ended = self.lives.ended(program.process);
+        let latest = ended.map(|ended| i128::from(ended.0) + i128::from(STALE));
+        self.modified(file)
+            .zip(latest)
+            .is_some_and(|(modified, latest)| modified > latest)
     }
 
     /// Why a map under a name that any process may use is not of this process.
@@ -216,6 +232,9 @@ impl<'a> Maps<'_, 'a> {
             && modified < i128::from(born.0) - i128::from(STALE)
         {
             return Some("older than the process");
+        }
+        if self.is_of_later(file, program) {
+            return Some("written after the process had ended");
         }
         (!fits(map, program)).then_some("nothing in it lies in executable memory of the process")
     }

@@ -221,7 +221,7 @@ fn other_dump<'a>(
     let dump = finder.read(file);
     let may_write = |pid| lives.knows(pid) && !lives.is_kernels(pid);
     let problem = match &dump {
-        Some(dump) if dump.writers.iter().any(|&(_, pid)| may_write(pid)) => None,
+        Some(dump) if dump.writers.iter().any(|(_, of)| may_write(of.pid)) => None,
         Some(_) => Some("written by no process of this recording"),
         None => Some("not a jitdump"),
     };

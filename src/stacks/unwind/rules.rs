@@ -199,6 +199,8 @@ pub(super) enum Blind {
     Everywhere,
     /// The code keeps one, and where its frame is built and taken down is not known.
     AtItsEnds,
+    /// What runs before the place in the function leaves the register alone: it is a caller's.
+    Callers,
 }
 
 /// What a candidate's return address must satisfy, apart from being executable.

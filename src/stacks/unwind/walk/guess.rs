@@ -59,7 +59,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                         self.leave_interpreter();
                     }
                     let blind = candidate.blind;
-                    if blind.is_some_and(|blind| self.leaves_out(blind, at, &cursor)) {
+                    let leaves_out = |this: &Self, blind| match blind {
+                        Blind::Callers => callee::<A>(&caller) != Some(start_of(candidate, at)),
+                        Blind::Everywhere | Blind::AtItsEnds => this.leaves_out(blind, at, &cursor),
+                    };
+                    if blind.is_some_and(|blind| leaves_out(self, blind)) {
                         *origin = FrameOrigin::PastFrames;
                         self.way = None;
                     }
@@ -219,7 +223,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         // The step has taken the return address and the frame pointer.
         let frame = self.cursor.sp.saturating_sub(2 * word_size);
         let end = match blind {
-            Blind::Everywhere => frame,
+            Blind::Everywhere | Blind::Callers => frame,
             Blind::AtItsEnds => frame.min(from.sp.saturating_add(2 * word_size)),
         };
         let (mut slot, mut first) = (from.sp, None);
@@ -342,7 +346,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let Some(Avma(callee)) = callee::<A>(caller) else {
             return true;
         };
-        let start = at.lookup.wrapping_sub(u64::from(candidate.reach.0));
+        let Avma(start) = start_of(candidate, at);
         // What a program's start calls may go on in the C library by any number of jumps.
         if callee == start || self.cursor.fp == Some(0) && is_start(&caller.place) {
             return true;
@@ -384,6 +388,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         self.walker.memo.set_call(&target.entry, check);
         check
     }
+}
+
+/// Where the function of a place starts, as far as a candidate knows.
+fn start_of(candidate: &Candidate, at: &Located<'_, '_>) -> Avma {
+    Avma(at.lookup.wrapping_sub(u64::from(candidate.reach.0)))
 }
 
 /// Whether a frame pointer of 0 marks the base of a thread (System V ABI, AAPCS64), as it does where a chain of

@@ -79,12 +79,11 @@ impl Architecture for X86_64 {
 
     fn sigreturn_len(code: &[u8]) -> Option<usize> {
         // mov rax, __NR_rt_sigreturn; syscall (or the shorter mov eax of musl)
-        let ways: [&[u8]; 2] = [
-            &[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05],
-            &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
-        ];
-        let way = ways.iter().find(|way| code.starts_with(way));
-        way.map(|way| way.len())
+        match *code {
+            [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05, ..] => Some(9),
+            [0xb8, 15, 0, 0, 0, 0x0f, 0x05, ..] => Some(7),
+            _ => None,
+        }
     }
 
     fn signal_registers(
@@ -107,11 +106,9 @@ impl Architecture for X86_64 {
         match code.habit {
             Habit::Blob | Habit::Jumps | Habit::ErlangBase | Habit::Translated => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
-            Habit::Unknown
-            | Habit::CallersKeepFrames
-            | Habit::Sparkplug
-            | Habit::PyTrampoline
-            | Habit::OfFile => true,
+            // A function's calls but the first are made with its frame there; most frames of a program in its first seconds are these.
+            Habit::Sparkplug => code.leaf || !is_behind_first_call(code),
+            Habit::Unknown | Habit::CallersKeepFrames | Habit::PyTrampoline | Habit::OfFile => true,
         }
     }
 
@@ -239,12 +236,44 @@ fn frame_pointer(check: Check) -> Candidate {
 fn blind_frame_pointer(code: &CodeView<'_>) -> Candidate {
     Candidate {
         blind: match code.habit {
+            Habit::V8Pieces if code.leaf && leaves_frame_pointer(code) => Some(Blind::Callers),
             Habit::Unknown => Some(Blind::Everywhere),
             Habit::CallersKeepFrames if code.leaf => Some(Blind::AtItsEnds),
             _ => None,
         },
         ..frame_pointer(Check::NotRefuted)
     }
+}
+
+/// Whether nothing from the function's start to the place writes or saves the frame pointer, as far as the instructions can be read one
+/// after the other. Of assembly that realigns its stack nothing tells how large its frame is, and the register leads past its caller.
+fn leaves_frame_pointer(code: &CodeView<'_>) -> bool {
+    /// Instructions that are looked at; what has built no frame by then is a loop.
+    const MOST: usize = 4096;
+    let mut at = 0;
+    for _ in 0..MOST {
+        if at >= code.at {
+            return true;
+        }
+        let Some(instruction) = code.code.get(at..).and_then(decode) else {
+            return false;
+        };
+        at += instruction.len;
+        match instruction.effect {
+            Effect::Push(Some(RBP_IN_CODE))
+            | Effect::Pop(Some(RBP_IN_CODE))
+            | Effect::SetFp
+            | Effect::SpFromFp(_)
+            | Effect::StoreFp(_)
+            | Effect::LoadFp(_)
+            | Effect::LoadFpFromFrame(_)
+            | Effect::ClearFp
+            | Effect::WriteFp
+            | Effect::Leave => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The frame of QEMU's translated code (`tcg_target_qemu_prologue`): the return address, rbp and five more registers, 128 bytes
@@ -471,7 +500,7 @@ fn set_up(code: &CodeView<'_>) -> Option<usize> {
     /// Whoever has not built a frame by then never does.
     const FAR: usize = 1 << 14;
     let start = &code.code[..code.code.len().min(FAR)];
-    start.windows(4).position(set_up_at)
+    memchr::memchr_iter(0x55, start).find(|at| set_up_at(&start[*at..]))
 }
 
 /// Whether `push rbp; mov rbp, rsp` stands here, in either encoding.
@@ -541,10 +570,28 @@ fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
     }
 }
 
+/// Whether a place lies behind the first call that the code makes, if that is one of its first instructions.
+fn is_behind_first_call(code: &CodeView<'_>) -> bool {
+    let mut at = 0;
+    for _ in 0..32 {
+        let Some(instruction) = code.code.get(at..).and_then(decode) else {
+            return false;
+        };
+        at += instruction.len;
+        match instruction.effect {
+            Effect::Call => return code.at >= at,
+            Effect::Jump(_) | Effect::Return | Effect::Stop => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Baseline code of V8 calls `BaselineOutOfLinePrologue` first, which builds the frame.
 fn sparkplug(code: &CodeView<'_>, out: &mut Candidates) {
     let first_call = code.code.iter().take(64).position(|&b| b == 0xe8);
-    if first_call.is_some_and(|call| code.at < call + 5) {
+    let is_behind = || !code.leaf && is_behind_first_call(code);
+    if first_call.is_some_and(|call| code.at < call + 5) && !is_behind() {
         out.push(top_of_stack(0, Check::Call));
     }
     out.push(frame_pointer(Check::NotRefuted));

@@ -1,17 +1,18 @@
-//! Whether a recording may have long spells at all: a glance at a part of its samples.
+//! Which functions of which threads may have long spells at all: a glance at a part of the samples.
 //!
-//! In: the samples of a clock. Out: false only where no function can have a spell of some length. Of each thread some two hundred samples
-//! a second are looked at. Between two of them that lack a function, at most all that was left out may be in it, so that this says
-//! yes at least as often as all samples would. It costs a twentieth of that, and most recordings have no long spell.
+//! In: the samples of a clock. Out: [`Suspects`], which lack a function only where it can have no spell of some length. Of each thread some
+//! two hundred samples a second are looked at, and four times as many for what those leave. Between two of them that lack a function, at
+//! most all that was left out may be in it, so that more are suspected than all samples would tell. It costs a twentieth of that: most
+//! recordings have no long spell, and of the others only what is suspected is looked at.
 
 use super::spells::{SHARES, longest_by_chance};
-use super::timeline::{FEWEST, Usual};
+use super::timeline::{FEWEST, Suspects, Usual};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, EventSummary, FrameId, Profile, Sampling, StackId, ThreadId};
 
-/// Samples a second that are looked at.
-const LOOKS: u64 = 200;
+/// Samples a second that are looked at, and for what these leave.
+const LOOKS: [u64; 2] = [200, 800];
 /// What a share of a part of the samples may be wrong by.
 const DOUBT: f64 = 0.9;
 
@@ -32,23 +33,27 @@ struct Run {
 }
 
 /// A sample that is looked at.
+#[derive(Clone, Copy)]
 struct Look {
     time: u64,
     stack: StackId,
     leaf: FrameId,
 }
 
-/// Whether a function may be without a break in the samples of a thread for so many nanoseconds.
-pub(super) fn may_last(
+/// What may be without a break in the samples of a thread for so many nanoseconds.
+pub(super) fn suspects(
     profile: &Profile,
     functions: &Functions,
     event: EventId,
     least: u64,
-) -> bool {
-    let stride = stride(&profile[event]);
-    if stride < 2 || !profile.waits.is_empty() {
-        return true;
+) -> Suspects {
+    let all = Suspects::new(profile, functions, true);
+    let [first, stride] = LOOKS.map(|looks| samples_for_one(&profile[event], looks));
+    if first < 2 || !profile.waits.is_empty() {
+        return all;
     }
+    let stride = stride.max(1);
+    let first = first / stride;
     let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
         profile.threads.iter().map(|_| (0, Vec::new())).collect();
     let portions: Vec<_> = profile.portions().collect();
@@ -72,29 +77,48 @@ pub(super) fn may_last(
         }
         *count += 1;
     }
+    if !is_ordered {
+        return all;
+    }
+    let threads = threads.iter_enumerated();
+    let threads = threads.filter(|(_, (count, _))| *count >= FEWEST);
     let mut runs: IndexVec<FunctionId, Run> = index_vec![Run::default(); functions.all.len()];
-    !is_ordered
-        || threads.iter().any(|(count, looks)| {
-            *count >= FEWEST && lasts((profile, functions), (looks, stride, least), &mut runs)
-        })
+    let mut suspects = Suspects::new(profile, functions, false);
+    for (thread, (_, looks)) in threads.clone() {
+        let some: Vec<Look> = looks.iter().step_by(first).copied().collect();
+        let looks = (thread, some.as_slice(), stride * first);
+        let found = (&mut runs, &mut suspects);
+        suspect((profile, functions), looks, (least, &all), found);
+    }
+    if stride < 2 || suspects.is_empty() {
+        return suspects;
+    }
+    let mut left = Suspects::new(profile, functions, false);
+    for (thread, (_, looks)) in threads.filter(|(thread, _)| suspects.threads[*thread]) {
+        let looks = (thread, looks.as_slice(), stride);
+        let found = (&mut runs, &mut left);
+        suspect((profile, functions), looks, (least, &suspects), found);
+    }
+    left
 }
 
-/// How many samples stand for one that is looked at.
-fn stride(event: &EventSummary) -> usize {
+/// How many samples stand for one, if so many a second are looked at.
+fn samples_for_one(event: &EventSummary, looks: u64) -> usize {
     let rate = match event.sampling {
         Sampling::PerSecond(rate) => rate,
         Sampling::Every(ns) if event.is_cpu_time() && ns > 0 => 1_000_000_000 / ns,
         Sampling::Every(_) | Sampling::Unknown => 0,
     };
-    usize::try_from(rate / LOOKS).unwrap_or(0)
+    usize::try_from(rate / looks).unwrap_or(0)
 }
 
-/// The same of one thread.
-fn lasts(
+/// Adds those of one thread, of functions that are suspected so far.
+fn suspect(
     (profile, functions): (&Profile, &Functions),
-    (looks, stride, least): (&[Look], usize, u64),
-    runs: &mut IndexVec<FunctionId, Run>,
-) -> bool {
+    (thread, looks, stride): (ThreadId, &[Look], usize),
+    (least, so_far): (u64, &Suspects),
+    (runs, suspects): (&mut IndexVec<FunctionId, Run>, &mut Suspects),
+) {
     let mut met: Vec<FunctionId> = Vec::new();
     let end = looks.last().map_or(0, |look| look.time);
     let ends = |run: &mut Run, behind: u64| {
@@ -107,6 +131,9 @@ fn lasts(
     for (at, look) in (1..).zip(looks) {
         for frame in profile.frames_of(look.stack, &look.leaf) {
             let function = functions.of_frame(*frame);
+            if !so_far.functions[function] {
+                continue;
+            }
             let run = &mut runs[function];
             if run.last == at {
                 continue;
@@ -131,7 +158,6 @@ fn lasts(
         }
     }
     let n = looks.len() as f64;
-    let mut may = false;
     for function in met {
         let run = &mut runs[function];
         let behind = looks.get(run.last).map_or(end, |look| look.time);
@@ -141,11 +167,12 @@ fn lasts(
         let chance = longest_by_chance(n * stride as f64, share.min(SHARES[1]));
         let longest = ((run.longest + 1) * stride) as f64;
         let is_most_of_it = 2.0 * run.in_runs as f64 >= DOUBT * run.count as f64;
-        may |= parts.contains(&share)
+        let may_last = parts.contains(&share)
             && run.longest > 0
             && longest >= DOUBT * 2.0 * chance
             && is_most_of_it;
+        suspects.functions[function] |= may_last;
+        suspects.threads[thread] |= may_last;
         *run = Run::default();
     }
-    may
 }

@@ -123,13 +123,18 @@ impl OverTime {
 const WORTH: u64 = 100_000_000;
 
 /// The spells of an event that are worth a line beside the answer to another question: those that come back, else those that take
-/// most time together. That is a tenth of what a cheap answer costs, so most recordings are glanced at; phases would cost as much again.
+/// most time together. That is a tenth of what a cheap answer costs, so there is a glance first, and then a look at what that leaves; phases
+/// would cost as much again.
 #[must_use]
 pub fn worth_a_line(profile: &Profile, functions: &Functions, event: EventId) -> Option<Spell> {
-    if !is_cpu(profile, event) || !glance::may_last(profile, functions, event, WORTH) {
+    if !is_cpu(profile, event) {
         return None;
     }
-    let timeline = Timeline::of(profile, functions, event)?;
+    let suspects = glance::suspects(profile, functions, event, WORTH);
+    if suspects.is_empty() {
+        return None;
+    }
+    let timeline = Timeline::of_suspects(profile, functions, event, &suspects)?;
     let mut spells = spells::find(&timeline, &timeline.by_thread());
     spells.retain(|spell| spell.lengths[spell.longest] >= WORTH);
     let comes_back = spells.iter().position(|spell| spell.every.is_some());

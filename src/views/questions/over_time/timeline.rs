@@ -30,8 +30,10 @@ pub(super) struct Moment {
 /// What a stack has in it, without what an interrupt put on top of it.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// Its functions, each once, from the root inwards.
+    /// Its functions, each once, from the root inwards; of suspects those alone.
     pub(super) functions: Box<[FunctionId]>,
+    /// Whether own code is in it.
+    is_own: bool,
     /// The innermost one.
     pub(super) leaf: FunctionId,
     /// Whether it is known to begin where its thread does.
@@ -130,6 +132,26 @@ pub(super) struct OfThread<'t> {
     pub(super) away: Vec<Wait>,
 }
 
+/// What may have long spells.
+pub(super) struct Suspects {
+    pub(super) functions: IndexVec<FunctionId, bool>,
+    pub(super) threads: IndexVec<ThreadId, bool>,
+}
+
+impl Suspects {
+    /// Everything, or nothing.
+    pub(super) fn new(profile: &Profile, functions: &Functions, are_all: bool) -> Self {
+        Self {
+            functions: index_vec![are_all; functions.all.len()],
+            threads: index_vec![are_all; profile.threads.len()],
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        !self.threads.contains(&true)
+    }
+}
+
 /// Samples of a thread below which nothing is said of it.
 pub(super) const FEWEST: usize = 50;
 
@@ -139,7 +161,18 @@ impl<'p> Timeline<'p> {
         functions: &'p Functions,
         event: EventId,
     ) -> Option<Self> {
-        let mut maker = Maker::new(profile, functions);
+        let all = Suspects::new(profile, functions, true);
+        Self::of_suspects(profile, functions, event, &all)
+    }
+
+    /// The same with some functions of some threads alone.
+    pub(super) fn of_suspects(
+        profile: &'p Profile,
+        functions: &'p Functions,
+        event: EventId,
+        suspects: &Suspects,
+    ) -> Option<Self> {
+        let mut maker = Maker::new(profile, functions, &suspects.functions);
         let moments = maker.moments(|of| of.event == event);
         if moments.is_empty() {
             return None;
@@ -147,18 +180,13 @@ impl<'p> Timeline<'p> {
         let usual = Usual::of(profile, functions, event);
         let waits = maker.waits(event);
         let paths = maker.paths;
-        let is_own = |of: &FunctionId| functions.is_own(*of);
-        let are_own: IndexVec<PathId, bool> = paths
-            .iter()
-            .map(|path| path.functions.iter().any(is_own))
-            .collect();
         let (mut own, mut all) = (none_of(profile), none_of(profile));
         for moment in &moments {
-            own[moment.thread] |= are_own[moment.path];
+            own[moment.thread] |= paths[moment.path].is_own;
             all[moment.thread] = true;
         }
         let are_own = own.iter().any(|is_own| *is_own);
-        let is_looked_at = if are_own {
+        let mut is_looked_at = if are_own {
             own
         } else {
             // What the idle task does is no phase.
@@ -166,6 +194,8 @@ impl<'p> Timeline<'p> {
             threads.for_each(|(thread, is_there)| *is_there &= thread.tid != 0);
             all
         };
+        let suspected = is_looked_at.iter_mut().zip(&suspects.threads);
+        suspected.for_each(|(is_there, is_suspected)| *is_there &= is_suspected);
         let threads = is_looked_at.iter_enumerated();
         let threads = threads.filter(|(_, is_there)| **is_there);
         Some(Self {
@@ -393,19 +423,22 @@ impl ByFunction<usize> {
     }
 }
 
-/// What a frame is to a path: its function, if it says something, and whether an interrupt begins there. One word, for there are
+/// What a frame is to a path: its function, if it says something, whether that is wanted or own, and whether an interrupt begins there. One word, for there are
 /// millions of frames in the stacks of a recording.
 #[derive(Clone, Copy)]
 struct Seen(u32);
 
 impl Seen {
     /// Code without a name, of which nothing can be said, and marks, which are no code.
-    const NOTHING: u32 = u32::MAX >> 1;
+    const NOTHING: u32 = u32::MAX >> 3;
+    const WANTED: u32 = 1 << 29;
+    const OWN: u32 = 1 << 30;
     const INTERRUPT: u32 = 1 << 31;
 
-    fn new(function: Option<FunctionId>, is_interrupt: bool) -> Self {
+    fn new(function: Option<FunctionId>, flags: [(bool, u32); 3]) -> Self {
         let function = function.map_or(Self::NOTHING, |function| function.0 & Self::NOTHING);
-        Self(function | if is_interrupt { Self::INTERRUPT } else { 0 })
+        let flags = flags.into_iter().filter(|(has_it, _)| *has_it);
+        Self(flags.fold(function, |word, (_, flag)| word | flag))
     }
 
     const fn function(self) -> Option<FunctionId> {
@@ -415,8 +448,8 @@ impl Seen {
         }
     }
 
-    const fn is_interrupt(self) -> bool {
-        self.0 & Self::INTERRUPT != 0
+    const fn has(self, flag: u32) -> bool {
+        self.0 & flag != 0
     }
 }
 
@@ -437,11 +470,20 @@ struct Maker<'p> {
 const NO_PATH: PathId = PathId(u32::MAX);
 
 impl<'p> Maker<'p> {
-    fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
+    fn new(
+        profile: &'p Profile,
+        functions: &'p Functions,
+        is_wanted: &IndexVec<FunctionId, bool>,
+    ) -> Self {
         let seen = profile.frames.iter_enumerated().map(|(id, frame)| {
             let is_told = frame.symbol.is_some() && !profile.is_mark(id);
             let function = is_told.then(|| functions.of_frame(id));
-            Seen::new(function, is_interrupt(profile, frame))
+            let flags = [
+                (function.is_some_and(|of| is_wanted[of]), Seen::WANTED),
+                (function.is_some_and(|of| functions.is_own(of)), Seen::OWN),
+                (is_interrupt(profile, frame), Seen::INTERRUPT),
+            ];
+            Seen::new(function, flags)
         });
         Self {
             profile,
@@ -486,16 +528,19 @@ impl<'p> Maker<'p> {
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
         functions.clear();
-        let mut leaf = root;
+        let (mut leaf, mut is_own) = (None, false);
         for frame in frames.iter().rev() {
             let seen = self.frames[*frame];
-            if seen.is_interrupt() && !functions.is_empty() {
+            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
                 break;
             }
             let Some(function) = seen.function() else {
                 continue;
             };
-            leaf = function;
+            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
+            if !seen.has(Seen::WANTED) {
+                continue;
+            }
             let met_in = &mut self.met_in[function];
             if *met_in != path {
                 *met_in = path;
@@ -504,7 +549,8 @@ impl<'p> Maker<'p> {
         }
         self.paths.push(Path {
             functions: functions.as_slice().into(),
-            leaf,
+            leaf: leaf.unwrap_or(root),
+            is_own,
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
