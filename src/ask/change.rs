@@ -8,7 +8,6 @@ use super::comparison::doubt_shared;
 use super::problem::require;
 use super::runs::{Sides as Runs, require_comparable};
 use super::{AskError, filter, in_phases, require_samples};
-use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::functions::Functions;
 use crate::functions::filter::Filters;
@@ -16,7 +15,7 @@ use crate::functions::kinds::OwnRules;
 use crate::functions::tally::Tally;
 use crate::ids::index_vec;
 use crate::input::{MAGIC, open_named, told_apart};
-use crate::load::{self, LoadOptions, Source};
+use crate::load::{Library, LoadOptions, Source};
 use crate::output::caption::{Caption, Left, Worst, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
@@ -52,8 +51,9 @@ impl Sides<'_> {
         (profile, event): (&Profile, EventId),
         of: PathsOf<'_>,
         caption: &mut Caption,
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<(Flame, Findings), AskError> {
+        let diag = library.diag();
         let threads = self.load.reading.threads;
         let and_more = |first: &str, more: usize| match more {
             0 => first.to_owned(),
@@ -72,8 +72,8 @@ impl Sides<'_> {
         let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
         let mut base_quality = Worst::default();
         let mut before = None;
-        for path in self.base {
-            match read_base(path, (self.load, &self.filters.phases), diag)? {
+        library.in_turn(self.base, |path, library| {
+            match read_base(path, (self.load, &self.filters.phases), library)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     if base.is_empty() {
@@ -87,7 +87,8 @@ impl Sides<'_> {
                 }
                 Base::Folded(paths) => before = Some(Before::Folded(paths)),
             }
-        }
+            Ok::<(), AskError>(())
+        })?;
         let before = match before {
             Some(folded) => {
                 require(self.base.len() == 1 && self.more.is_empty(), || {
@@ -112,8 +113,8 @@ impl Sides<'_> {
         let mut new_left = vec![Left::of(&profile[event])];
         let mut new_quality = Worst::default();
         new_quality.see(profile, event);
-        for path in self.more {
-            match read_base(path, (self.load, &self.filters.phases), diag)? {
+        library.in_turn(self.more, |path, library| {
+            match read_base(path, (self.load, &self.filters.phases), library)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     new_left.push(Left::of(&other[found]));
@@ -121,13 +122,14 @@ impl Sides<'_> {
                     let (paths, run) = part(&other, found, of);
                     new.push(paths);
                     new_runs.push(run);
+                    Ok(())
                 }
                 Base::Folded(_) => {
                     let path = path.display();
-                    return Err(AskError::Absent(format!("{path}: no recording")));
+                    Err(AskError::Absent(format!("{path}: no recording")))
                 }
             }
-        }
+        })?;
         caption.tell_sides(&profile[event], &new_left, &base_left);
         caption.tell_quality(&new_quality, &base_quality);
         let runs = Runs {
@@ -209,7 +211,7 @@ enum Base {
 fn read_base(
     path: &Path,
     (load, phases): (&LoadOptions, &[usize]),
-    diag: &Diagnostics,
+    library: &Library<'_>,
 ) -> Result<Base, AskError> {
     let unreadable = |error| AskError::File {
         path: path.to_owned(),
@@ -228,7 +230,7 @@ fn read_base(
     let mut options = load.clone();
     options.source = Source::File(path.to_owned());
     in_phases(&mut options, phases, &OwnRules::default())?;
-    let profile = load::load(&options, diag)?;
+    let profile = library.load(&options)?;
     require_samples(&profile)?;
     Ok(Base::Recording(Box::new(profile)))
 }

@@ -17,7 +17,7 @@ use super::terminal::{Output, with_progress};
 use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{AskError, Export, Exported, Request, Written, ask_each};
+use crate::ask::{Arena, AskError, Export, Exported, Library, Request, Written, ask_each};
 use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
 use crate::output::caption::plural;
@@ -387,14 +387,16 @@ impl ExportArgs {
         ))
     }
 
-    /// What is asked for of each recording.
+    /// What is asked for of each recording. Not of each is told how whole its stacks are.
     fn requests<Q: Clone>(
         &self,
         view: &Q,
         loads: Vec<LoadOptions>,
     ) -> anyhow::Result<Vec<Request<Q>>> {
-        let requests = loads.into_iter();
-        let requests = requests.map(|load| self.request(load, view.clone()));
+        let requests = loads.into_iter().map(|mut load| {
+            load.tells_quality = false;
+            self.request(load, view.clone())
+        });
         requests.collect::<Result<_, _>>().map_err(wrong_usage)
     }
 
@@ -436,7 +438,9 @@ impl ExportArgs {
                 }
                 anyhow::Ok(())
             };
-            with_progress(diag, || ask_each(requests, diag, each))?;
+            let arena = Arena::new();
+            let library = Library::of_one_question(&arena, diag);
+            with_progress(diag, || ask_each(requests, &library, each))?;
             if files == 0 && !failures.is_empty() {
                 return Err(failures.swap_remove(0).into());
             }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::ask::{AskError, Question, Request};
+use crate::ask::{Arena, AskError, Library, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::input::is_recording_at;
 use crate::load::{self, LoadOptions};
@@ -114,12 +114,21 @@ pub(super) fn require_function(
     )))
 }
 
-/// The answer, with progress while it is made.
+/// The answer to the only question of a run.
+pub(super) fn asked<Q: Question>(
+    request: &Request<Q>,
+    diag: &Diagnostics,
+) -> Result<Q::Answer, AskError> {
+    let arena = Arena::new();
+    request.ask(&Library::of_one_question(&arena, diag))
+}
+
+/// The same with progress while it is made.
 pub(super) fn answered<Q: Question>(
     request: &Request<Q>,
     diag: &Diagnostics,
 ) -> Result<Q::Answer, AskError> {
-    with_progress(diag, || request.ask(diag))
+    with_progress(diag, || asked(request, diag))
 }
 
 /// `--header-only`: what was recorded, and nothing else.

@@ -18,7 +18,7 @@ use crate::weigh;
 pub struct LoadOptions {
     /// The recording.
     pub source: Source,
-    /// Other recordings, whose samples are added to its samples; only [`super::load`] and [`super::load_examined`] read them.
+    /// Other recordings, whose samples are added to its samples; [`super::Library::load`] and the like read them.
     pub more: Vec<Source>,
     /// Whether all of them weigh the same.
     pub normalizes: bool,
@@ -52,6 +52,8 @@ pub struct LoadOptions {
     pub fields: Vec<String>,
     /// What samples weigh.
     pub weight: weigh::Options,
+    /// A warning and a note tell how whole stacks are.
+    pub tells_quality: bool,
 }
 
 /// Names of the events that begin and end what is kept, as perf has it.
@@ -90,6 +92,7 @@ impl LoadOptions {
             full_header: false,
             fields: Vec::new(),
             weight: weigh::Options::default(),
+            tells_quality: true,
         }
     }
 
