@@ -15,6 +15,7 @@ pub mod kernel_maps;
 pub mod listing;
 pub mod maps;
 pub mod marks;
+pub mod records;
 pub mod returns;
 mod running;
 pub mod threads;
