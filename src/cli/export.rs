@@ -387,16 +387,14 @@ impl ExportArgs {
         ))
     }
 
-    /// What is asked for of each recording. Not of each is told how whole its stacks are.
+    /// What is asked for of each recording.
     fn requests<Q: Clone>(
         &self,
         view: &Q,
         loads: Vec<LoadOptions>,
     ) -> anyhow::Result<Vec<Request<Q>>> {
-        let requests = loads.into_iter().map(|mut load| {
-            load.tells_quality = false;
-            self.request(load, view.clone())
-        });
+        let requests = loads.into_iter();
+        let requests = requests.map(|load| self.request(load, view.clone()));
         requests.collect::<Result<_, _>>().map_err(wrong_usage)
     }
 

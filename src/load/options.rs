@@ -96,12 +96,13 @@ impl LoadOptions {
         }
     }
 
-    /// Each recording for itself.
+    /// Each recording for itself; not of each is told how whole its stacks are.
     pub fn apart(&self) -> impl Iterator<Item = Self> + '_ {
         let sources = std::iter::once(&self.source).chain(&self.more);
         sources.map(|source| Self {
             source: source.clone(),
             more: Vec::new(),
+            tells_quality: false,
             ..self.clone()
         })
     }
