@@ -290,6 +290,6 @@ fn facts(
 }
 
 /// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
-fn forget_large<T>(large: T) {
+pub(crate) fn forget_large<T>(large: T) {
     std::mem::forget(large);
 }

@@ -148,11 +148,6 @@ pub(super) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
 }
 
-/// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
-pub(super) fn leave<T>(large: T) {
-    std::mem::forget(large);
-}
-
 /// Lines of a listing, with names that a recording holds made harmless.
 fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
     for line in lines {

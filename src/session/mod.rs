@@ -344,10 +344,4 @@ impl<'a> Session<'a> {
     pub fn main_program(&self, process: ProcessId) -> Option<DsoId> {
         self.programs.get(&process).copied()
     }
-
-    /// Number of address-space snapshots.
-    #[must_use]
-    pub fn space_count(&self) -> usize {
-        self.spaces.len()
-    }
 }
