@@ -90,7 +90,7 @@ impl Sides<'_> {
         let shared = told_apart(self.base, &new).map_err(AskError::Request)?;
         let name = &profile[event].name;
         let (mut base, mut folded) = (Side::default(), None);
-        library.in_turn(self.base, |path, library| {
+        for path in self.base {
             match self.read(path, library)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
@@ -101,8 +101,7 @@ impl Sides<'_> {
                 }
                 Base::Folded(paths) => folded = Some(paths),
             }
-            Ok::<(), AskError>(())
-        })?;
+        }
         if let Some(paths) = folded {
             require(self.base.len() == 1 && self.more.is_empty(), || {
                 format!("{base_named}: folded stacks are compared with one recording")
@@ -114,15 +113,14 @@ impl Sides<'_> {
         }
         let mut new = Side::default();
         new.add((profile, event), of);
-        library.in_turn(self.more, |path, library| {
+        for path in self.more {
             let Base::Recording(mut other) = self.read(path, library)? else {
                 let path = path.display();
                 return Err(AskError::Absent(format!("{path}: no recording")));
             };
             let found = self.prepare(&mut other, name)?;
             new.add((&other, found), of);
-            Ok(())
-        })?;
+        }
         caption.tell_sides(&profile[event], &new.left, &base.left);
         caption.tell_quality(&new.quality, &base.quality);
         let runs = Runs {
@@ -185,7 +183,7 @@ impl Sides<'_> {
         let mut options = self.load.clone();
         options.source = Source::File(path.to_owned());
         in_phases(&mut options, &self.filters.phases, &OwnRules::default())?;
-        let profile = library.load(&options)?;
+        let profile = library.once_more(|library| library.load(&options))?;
         require_samples(&profile)?;
         Ok(Base::Recording(Box::new(profile)))
     }

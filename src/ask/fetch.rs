@@ -43,11 +43,12 @@ impl Question for Fetch {
     /// Of each recording for itself: what belongs to one is not proven for another.
     fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Fetchable, AskError> {
         let mut fetchable = Fetchable::default();
-        let all: Vec<LoadOptions> = request.load_options()?.apart().collect();
-        library.in_turn(&all, |load, library| match &request.view.sources {
-            Some(function) => fetchable.add_sources(load, function, library),
-            None => fetchable.add(load, request.view.executables, library),
-        })?;
+        for load in request.load_options()?.apart() {
+            library.once_more(|library| match &request.view.sources {
+                Some(function) => fetchable.add_sources(load, function, library),
+                None => fetchable.add(&load, request.view.executables, library),
+            })?;
+        }
         fetchable.wanted = together(std::mem::take(&mut fetchable.wanted));
         Ok(fetchable)
     }
@@ -80,13 +81,13 @@ impl Fetchable {
 
     fn add_sources(
         &mut self,
-        load: &LoadOptions,
+        load: LoadOptions,
         function: &str,
         library: &Library<'_>,
     ) -> Result<(), AskError> {
         // What is on this machine is not asked for.
         let paths: SourcePaths = load.sources(&[]);
-        let request = Request::of(load.clone(), List::of(function));
+        let request = Request::of(load, List::of(function));
         let (_, sources) = request.lines(&paths, library)?;
         for (path, claim) in sources.missing {
             match claim.build.filter(|_| can_be_asked(&path)) {

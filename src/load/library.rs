@@ -99,6 +99,16 @@ impl<'a> Library<'a> {
         Ok(left.as_slice())
     }
 
+    /// Reads one more recording: together with the others where these are kept, else so that nothing stays of it. To keep what two
+    /// recordings of a question have in common would take half as much memory again.
+    pub(crate) fn once_more<T>(&self, work: impl FnOnce(&Library<'_>) -> T) -> T {
+        if self.known.is_some() {
+            return work(self);
+        }
+        let arena = Arena::new();
+        work(&Library::of_one_question(&arena, self.diag))
+    }
+
     /// Reads something besides, about which nothing is told and of which nothing is kept.
     pub(crate) fn aside<T>(work: impl FnOnce(&Library<'_>) -> T) -> T {
         let (arena, quiet) = (Arena::new(), Diagnostics::new());

@@ -25,9 +25,9 @@ mod times;
 mod whereabouts;
 
 pub use arena::Arena;
-pub use lacking::{Lacking, LackingBuild};
+pub(crate) use lacking::{Lacking, LackingBuild};
 pub use library::Library;
-pub use names::{Listener, Teller};
+pub(crate) use names::{Listener, Teller};
 pub use options::{LoadOptions, SwitchNames};
 pub use source::Source;
 pub use whereabouts::{Mapped, Whereabouts, whereabouts};

@@ -19,7 +19,7 @@ use crate::symbolize::SourceMaps;
 
 /// Where a name is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Teller<'n> {
+pub(crate) enum Teller<'n> {
     /// A file that was mapped executable, by its path; and the function's parameters, where its name there tells them.
     File(&'n str, Option<&'n str>),
     /// A dump or a perf map.
@@ -27,7 +27,7 @@ pub enum Teller<'n> {
 }
 
 /// Which names are of interest.
-pub trait Listener {
+pub(crate) trait Listener {
     /// Whether names of such a file are; those of dumps and perf maps are asked for one by one.
     fn wants_file(&mut self, path: &str) -> bool;
     /// Code of a dump or perf map, by its name there.
