@@ -1,6 +1,6 @@
 //! What changed between two sides of recordings, as JSON: `cargo run --example compare -- base/ new/`.
 
-use pjit::ask::{Comparing, Request};
+use pjit::ask::{Arena, Comparing, Library, Request};
 use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source};
 use pjit::output::answer::{Answer, Format, write};
@@ -20,8 +20,9 @@ fn main() -> anyhow::Result<()> {
     };
     // What both sides have in common: time, weight, where files are. Each side names its own recordings.
     let load = LoadOptions::of(Source::Default);
-    let diag = Diagnostics::new();
-    let mut answer = Request::of(load, question).ask(&diag)?;
+    let (arena, diag) = (Arena::new(), Diagnostics::new());
+    let library = Library::new(&arena, &diag);
+    let mut answer = Request::of(load, question).ask(&library)?;
     // What makes a comparison doubtful is a part of the document.
     answer.warn(diag.warnings());
     // docs/schema describes it.

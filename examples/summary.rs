@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context;
-use pjit::ask::{Request, Summary};
+use pjit::ask::{Arena, Library, Request, Summary};
 use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source};
 use pjit::output::answer::{Format, write};
@@ -13,17 +13,19 @@ fn main() -> anyhow::Result<()> {
     let files: Vec<_> = std::env::args_os().skip(1).collect();
     anyhow::ensure!(!files.is_empty(), "usage: summary FILE...");
     let mut out = std::io::stdout().lock();
+    // What several recordings have in common is opened once.
+    let (arena, diag) = (Arena::new(), Diagnostics::new());
+    let library = Library::new(&arena, &diag);
     for file in files {
-        let diag = Diagnostics::new();
         let load = LoadOptions::of(Source::File(file.clone().into()));
         let answer = Request::of(load, Summary::default())
-            .ask(&diag)
+            .ask(&library)
             .with_context(|| file.display().to_string())?;
         write(&answer, Format::Markdown, None, &mut out)?;
-        // What is wrong with a recording is told beside the answer.
-        for line in diag.warnings() {
-            writeln!(std::io::stderr(), "{}", harmless(&line))?;
-        }
+    }
+    // What is wrong with recordings is told beside the answers.
+    for line in diag.warnings() {
+        writeln!(std::io::stderr(), "{}", harmless(&line))?;
     }
     Ok(())
 }

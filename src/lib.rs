@@ -35,7 +35,8 @@
 //! # As a library
 //!
 //! [`ask`] answers what the verbs of the command line answer: pages as text, Markdown, JSON or CSV, reports, folded stacks,
-//! pictures and files for other tools, each written where you want it. `examples/summary.rs` and `examples/compare.rs` do it.
+//! pictures and files for other tools, each written where you want it. An [`ask::Library`] reads recordings, and keeps what
+//! several questions have in common. `examples/summary.rs`, `examples/compare.rs` and `examples/stacks.rs` do it.
 //! Below that, [`load::load`] makes a [`profile::Profile`] of a path; [`report`], [`questions`] and [`flame`] make tables of
 //! that, and [`output`] writes them. `examples/hottest.rs` prints the ten hottest functions of a recording:
 //!

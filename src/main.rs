@@ -1,5 +1,5 @@
-//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage, 3: not fit (`pjit check`),
-//! 125: not recorded (`pjit record`, whose other statuses are the command's).
+//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage, 3: not fit (`pjit check`) or a rule is broken
+//! (`pjit gate`), 4: undecided (`pjit gate`), 125: not recorded (`pjit record`, whose other statuses are the command's).
 
 use std::io::Write;
 use std::process::ExitCode;

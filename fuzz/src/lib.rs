@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Parser;
-use pjit::ask::{Report, Request, Script, Summary};
+use pjit::ask::{Arena, AskError, Library, Question, Report, Request, Script, Summary};
 use pjit::cli::input::Environment;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
@@ -88,6 +88,11 @@ pub fn run(recording: &[u8]) {
     }
 }
 
+fn asked<Q: Question>(request: &Request<Q>) -> Result<Q::Answer, AskError> {
+    let (arena, diag) = (Arena::new(), Diagnostics::new());
+    request.ask(&Library::of_one_question(&arena, &diag))
+}
+
 /// `pjit fold` of a recording with more options, on so many threads.
 pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> String {
     write("perf.data", recording);
@@ -98,7 +103,7 @@ pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> Stri
     let mut request = request.expect("known filters");
     request.load.reading.threads = threads;
     let mut text = Vec::new();
-    if let Ok(folded) = request.ask(&Diagnostics::new()) {
+    if let Ok(folded) = asked(&request) {
         folded.write(&mut text).expect("a vector takes everything");
     }
     String::from_utf8(text).expect("names are text")
@@ -125,7 +130,7 @@ pub fn run_script(recording: &[u8]) {
         FIELDS.iter().map(request).collect()
     });
     for request in requests {
-        if let Ok(samples) = request.ask(&Diagnostics::new()) {
+        if let Ok(samples) = asked(request) {
             samples.write(&mut io::sink()).expect("a sink takes everything");
         }
     }
@@ -158,7 +163,7 @@ pub fn run_report(recording: &[u8]) {
         ROWS.iter().map(request).collect()
     });
     for request in requests {
-        let Ok(reported) = request.ask(&Diagnostics::new()) else {
+        let Ok(reported) = asked(request) else {
             continue;
         };
         if let Ok(report) = reported.build() {
@@ -172,7 +177,7 @@ pub fn run_summary(recording: &[u8]) {
     static REQUEST: OnceLock<Request<Summary>> = OnceLock::new();
     write("perf.data", recording);
     let request = REQUEST.get_or_init(|| Request::of(options().0.clone(), Summary::default()));
-    if let Ok(summarised) = request.ask(&Diagnostics::new()) {
+    if let Ok(summarised) = asked(request) {
         for format in [Format::Text, Format::Json] {
             answer::write(&summarised, format, None, &mut io::sink()).expect("a sink takes everything");
         }
@@ -182,8 +187,10 @@ pub fn run_summary(recording: &[u8]) {
 /// `pjit stat` of a recording of `perf stat`.
 pub fn run_stat(recording: &[u8]) {
     let source = Source::File(write("perf.data", recording));
+    let (arena, diag) = (Arena::new(), Diagnostics::new());
+    let library = Library::of_one_question(&arena, &diag);
     for apart in [None, Some(Apart::Cpu), Some(Apart::Core), Some(Apart::Node)] {
-        if let Ok(Some(totals)) = pjit::load::counts(&source, apart, &Diagnostics::new()) {
+        if let Ok(Some(totals)) = library.counts(&source, apart) {
             stat::write(&totals, &mut io::sink()).expect("a sink takes everything");
         }
     }

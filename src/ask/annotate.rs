@@ -4,9 +4,8 @@ use super::problem::tell_lost;
 use super::{AskError, Question, Request, filter, require_samples};
 use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, NotFound, Options, Outcome, Plan, Selection};
-use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
-use crate::load;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile};
 
@@ -41,10 +40,10 @@ impl Question for Annotate {
         assembly::NEEDS | self.selection.needs()
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Annotated, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Annotated, AskError> {
         let view = &request.view;
         let mut unknown = None;
-        let choose = |functions: &mut Functions| {
+        let mut choose = |functions: &mut Functions| {
             if !view.objects.is_empty() {
                 functions.keep_objects(&view.objects);
             }
@@ -53,8 +52,8 @@ impl Question for Annotate {
                 Vec::new()
             })
         };
-        let (profile, assembly, filters) = request.code(&view.code, choose, diag)?;
-        tell_lost(&profile, diag);
+        let (profile, assembly, filters) = request.code(&view.code, &mut choose, library)?;
+        tell_lost(&profile, library.diag());
         Ok(Annotated {
             assembly,
             unknown,
@@ -70,17 +69,17 @@ impl<Q: Question> Request<Q> {
     pub(super) fn code(
         &self,
         wanted: &assembly::Request,
-        choose: impl FnOnce(&mut Functions) -> Vec<usize>,
-        diag: &Diagnostics,
+        choose: &mut dyn FnMut(&mut Functions) -> Vec<usize>,
+        library: &Library<'_>,
     ) -> Result<(Profile, Assembly, IndexVec<EventId, String>), AskError> {
         let mut load = self.load_options()?;
         load.needs |= Needs::ADDRESSES.only_if(!self.filters.is_empty());
         let mut filtered = Ok(IndexVec::new());
-        let narrow = |profile: &mut Profile| {
+        let mut narrow = |profile: &mut Profile| {
             filtered = filter(profile, &self.filters, &self.own);
             !self.filters.is_empty()
         };
-        let (profile, assembly) = load::annotate(&load, wanted, diag, narrow, choose)?;
+        let (profile, assembly) = library.annotate(&load, wanted, &mut narrow, choose)?;
         require_samples(&profile)?;
         Ok((profile, assembly, filtered?))
     }

@@ -3,8 +3,7 @@
 use super::{AskError, Question, Request};
 use crate::assembly;
 use crate::bundle::{self, Plan, Wanted};
-use crate::diagnostics::Diagnostics;
-use crate::load;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::profile::Profile;
 
@@ -32,11 +31,11 @@ impl Question for Bundle {
         bundle::NEEDS
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Bundled, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Bundled, AskError> {
         let Bundle { wanted, code } = &request.view;
-        let (profile, plan) = load::bundle(&request.load_options()?, code, *wanted, diag)?;
+        let (profile, plan) = library.bundle(&request.load_options()?, code, *wanted)?;
         let warnings = plan.warnings.iter();
-        warnings.for_each(|line| diag.warn(line.clone()));
+        warnings.for_each(|line| library.diag().warn(line.clone()));
         Ok(Bundled {
             plan,
             _profile: profile,

@@ -8,7 +8,6 @@ use super::comparison::doubt_shared;
 use super::problem::require;
 use super::runs::{Sides as Runs, require_comparable};
 use super::{AskError, filter, in_phases, require_samples};
-use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::functions::Functions;
 use crate::functions::filter::Filters;
@@ -16,7 +15,7 @@ use crate::functions::kinds::OwnRules;
 use crate::functions::tally::Tally;
 use crate::ids::index_vec;
 use crate::input::{MAGIC, open_named, told_apart};
-use crate::load::{self, LoadOptions, Source};
+use crate::load::{Library, LoadOptions, Source};
 use crate::output::caption::{Caption, Left, Worst, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
@@ -39,10 +38,30 @@ pub(super) struct Sides<'s> {
 /// Makes paths of a profile, with its functions told apart or as folded stacks have them.
 pub(super) type PathsOf<'f> = &'f dyn Fn(&Profile, EventId, Option<&Functions>) -> Paths;
 
-/// What the base is.
-enum Before {
-    Recordings(Vec<Paths>, Vec<Run>),
-    Folded(Paths),
+/// What the recordings of a side have.
+#[derive(Default)]
+struct Side {
+    paths: Vec<Paths>,
+    runs: Vec<Run>,
+    left: Vec<Left>,
+    quality: Worst,
+}
+
+impl Side {
+    /// Adds a recording: its call paths, and what its functions weigh.
+    fn add(&mut self, (profile, event): (&Profile, EventId), of: PathsOf<'_>) {
+        self.left.push(Left::of(&profile[event]));
+        self.quality.see(profile, event);
+        let functions = Functions::of(profile, &OwnRules::default());
+        let tally = Tally::of(profile, &functions, event);
+        let facts = Facts::of(profile, &tally, None);
+        let counted = (&[][..], By::Credited);
+        let run = reduce(profile, &functions, &tally, facts, counted, false);
+        let mut paths = of(profile, event, Some(&functions));
+        flame::clean(&mut paths);
+        self.paths.push(paths);
+        self.runs.push(run);
+    }
 }
 
 impl Sides<'_> {
@@ -52,8 +71,9 @@ impl Sides<'_> {
         (profile, event): (&Profile, EventId),
         of: PathsOf<'_>,
         caption: &mut Caption,
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<(Flame, Findings), AskError> {
+        let diag = library.diag();
         let threads = self.load.reading.threads;
         let and_more = |first: &str, more: usize| match more {
             0 => first.to_owned(),
@@ -69,76 +89,50 @@ impl Sides<'_> {
         let new = [&[self.load.source.path().to_owned()], self.more].concat();
         let shared = told_apart(self.base, &new).map_err(AskError::Request)?;
         let name = &profile[event].name;
-        let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
-        let mut base_quality = Worst::default();
-        let mut before = None;
+        let (mut base, mut folded) = (Side::default(), None);
         for path in self.base {
-            match read_base(path, (self.load, &self.filters.phases), diag)? {
+            match self.read(path, library)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
-                    if base.is_empty() {
+                    if base.runs.is_empty() {
                         caption.tell_differences(profile, &other);
                     }
-                    base_left.push(Left::of(&other[found]));
-                    base_quality.see(&other, found);
-                    let (paths, run) = part(&other, found, of);
-                    base.push(paths);
-                    base_runs.push(run);
+                    base.add((&other, found), of);
                 }
-                Base::Folded(paths) => before = Some(Before::Folded(paths)),
+                Base::Folded(paths) => folded = Some(paths),
             }
         }
-        let before = match before {
-            Some(folded) => {
-                require(self.base.len() == 1 && self.more.is_empty(), || {
-                    format!("{base_named}: folded stacks are compared with one recording")
-                })?;
-                folded
-            }
-            None => Before::Recordings(base, base_runs),
-        };
-        let (mut base, base_runs) = match before {
-            Before::Recordings(paths, runs) => (paths, runs),
-            Before::Folded(paths) => {
-                let after = of(profile, event, None);
-                let both = flame::join([vec![after], vec![paths]], event, threads);
-                let flame = both.flame;
-                let findings = self.of_folded(&flame);
-                return Ok((flame, findings));
-            }
-        };
-        let (paths, run) = part(profile, event, of);
-        let (mut new, mut new_runs) = (vec![paths], vec![run]);
-        let mut new_left = vec![Left::of(&profile[event])];
-        let mut new_quality = Worst::default();
-        new_quality.see(profile, event);
+        if let Some(paths) = folded {
+            require(self.base.len() == 1 && self.more.is_empty(), || {
+                format!("{base_named}: folded stacks are compared with one recording")
+            })?;
+            let after = of(profile, event, None);
+            let flame = flame::join([vec![after], vec![paths]], event, threads).flame;
+            let findings = self.of_folded(&flame);
+            return Ok((flame, findings));
+        }
+        let mut new = Side::default();
+        new.add((profile, event), of);
         for path in self.more {
-            match read_base(path, (self.load, &self.filters.phases), diag)? {
-                Base::Recording(mut other) => {
-                    let found = self.prepare(&mut other, name)?;
-                    new_left.push(Left::of(&other[found]));
-                    new_quality.see(&other, found);
-                    let (paths, run) = part(&other, found, of);
-                    new.push(paths);
-                    new_runs.push(run);
-                }
-                Base::Folded(_) => {
-                    let path = path.display();
-                    return Err(AskError::Absent(format!("{path}: no recording")));
-                }
-            }
+            let Base::Recording(mut other) = self.read(path, library)? else {
+                let path = path.display();
+                return Err(AskError::Absent(format!("{path}: no recording")));
+            };
+            let found = self.prepare(&mut other, name)?;
+            new.add((&other, found), of);
         }
-        caption.tell_sides(&profile[event], &new_left, &base_left);
-        caption.tell_quality(&new_quality, &base_quality);
+        caption.tell_sides(&profile[event], &new.left, &base.left);
+        caption.tell_quality(&new.quality, &base.quality);
         let runs = Runs {
-            base: base_runs,
-            new: new_runs,
+            base: base.runs,
+            new: new.runs,
             firsts: [None, None],
             shared,
         };
         require_comparable(&runs, diag)?;
         doubt_shared(&runs, diag);
         let (base_runs, new_runs) = (runs.base, runs.new);
+        let (mut base, mut new) = (base.paths, new.paths);
         // Verdicts are about the figures that are shown.
         let method = Method {
             normalize: self.absolute.then_some(Normalize::None),
@@ -168,6 +162,30 @@ impl Sides<'_> {
             note: joined(note(&comparison), scaled(factor)),
         };
         Ok((both.flame, findings))
+    }
+
+    /// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
+    fn read(&self, path: &Path, library: &Library<'_>) -> Result<Base, AskError> {
+        let unreadable = |error| AskError::File {
+            path: path.to_owned(),
+            error,
+        };
+        let mut beginning = Vec::new();
+        let mut file = open_named(path).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        (&mut file)
+            .take(MAGIC.len() as u64)
+            .read_to_end(&mut beginning)
+            .map_err(unreadable)?;
+        if beginning != MAGIC {
+            return read_folded(path, (file, size), beginning).map(Base::Folded);
+        }
+        let mut options = self.load.clone();
+        options.source = Source::File(path.to_owned());
+        in_phases(&mut options, &self.filters.phases, &OwnRules::default())?;
+        let profile = library.once_more(|library| library.load(&options))?;
+        require_samples(&profile)?;
+        Ok(Base::Recording(Box::new(profile)))
     }
 
     /// The event of another recording, with what is not looked at left out.
@@ -205,34 +223,6 @@ enum Base {
     Folded(Paths),
 }
 
-/// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
-fn read_base(
-    path: &Path,
-    (load, phases): (&LoadOptions, &[usize]),
-    diag: &Diagnostics,
-) -> Result<Base, AskError> {
-    let unreadable = |error| AskError::File {
-        path: path.to_owned(),
-        error,
-    };
-    let mut beginning = Vec::new();
-    let mut file = open_named(path).map_err(unreadable)?;
-    let size = file.metadata().map_err(unreadable)?.len();
-    (&mut file)
-        .take(MAGIC.len() as u64)
-        .read_to_end(&mut beginning)
-        .map_err(unreadable)?;
-    if beginning != MAGIC {
-        return read_folded(path, (file, size), beginning).map(Base::Folded);
-    }
-    let mut options = load.clone();
-    options.source = Source::File(path.to_owned());
-    in_phases(&mut options, phases, &OwnRules::default())?;
-    let profile = load::load(&options, diag)?;
-    require_samples(&profile)?;
-    Ok(Base::Recording(Box::new(profile)))
-}
-
 /// Reads folded stacks, of which the beginning was read.
 fn read_folded(
     path: &Path,
@@ -258,24 +248,6 @@ fn read_folded(
             "{path}: neither a recording nor folded stacks: {error}"
         ))
     })
-}
-
-/// What a recording has: call paths, and what functions weigh.
-fn part(profile: &Profile, event: EventId, of: PathsOf<'_>) -> (Paths, Run) {
-    let functions = Functions::of(profile, &OwnRules::default());
-    let tally = Tally::of(profile, &functions, event);
-    let facts = Facts::of(profile, &tally, None);
-    let run = reduce(
-        profile,
-        &functions,
-        &tally,
-        facts,
-        (&[], By::Credited),
-        false,
-    );
-    let mut paths = of(profile, event, Some(&functions));
-    flame::clean(&mut paths);
-    (paths, run)
 }
 
 /// Why little is coloured.

@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::event::no_event;
 use super::{AskError, Question, Request};
 use crate::check::{self, Verdict};
-use crate::diagnostics::Diagnostics;
-use crate::load;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::{self, Answer};
 use crate::output::check::{csv_rows, page, to_json, write};
@@ -35,10 +34,10 @@ impl Question for Check {
         check::NEEDS
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Checked, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Checked, AskError> {
         let mut load = request.load_options()?;
         load.weight.tells_pairs = true;
-        let evidence = load::examine(&load, diag)?;
+        let (_, evidence) = library.examine(&load)?;
         let names = || evidence.events.iter().map(|event| event.name.as_str());
         let wanted = request.event.as_deref();
         if let Some(wanted) = wanted.filter(|wanted| names().all(|name| name != *wanted)) {

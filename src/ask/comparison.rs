@@ -8,6 +8,7 @@ use super::problem::require;
 use super::runs::{Reading, Sides, ToTime, failed_runs, require_comparable, require_one_rule};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
 use crate::output::diff::{self, Diff};
@@ -49,9 +50,9 @@ impl Question for Comparing {
         questions::NEEDS | Needs::PLACES.only_if(self.method.by.is_of_functions())
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Compared, AskError> {
-        let view = &request.view;
-        let sides = view.read(request, &[], diag)?;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Compared, AskError> {
+        let (view, diag) = (&request.view, library.diag());
+        let sides = view.read(request, &[], library)?;
         let by = view.method.by;
         let method = Method {
             are_times: view.to_time.is_some(),
@@ -103,16 +104,16 @@ impl Comparing {
         &self,
         request: &Request<Q>,
         groups: &[Query],
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<Sides, AskError> {
         let time = self.to_time.as_ref().map(|(time, _)| time.clone());
-        let mut reading = Reading::of(request, (groups, self.method.by), diag).new_in_time(time);
+        let mut reading = Reading::of(request, (groups, self.method.by), library).new_in_time(time);
         let mut sides = reading.read(&self.base, &self.new)?;
         if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
             let text = "--paired: as many new recordings as of the base";
             return Err(AskError::Request(text.to_owned()));
         }
-        require_comparable(&sides, diag)?;
+        require_comparable(&sides, library.diag())?;
         if self.method.by == By::Credited {
             require_one_rule(&sides)?;
         }

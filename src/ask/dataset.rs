@@ -1,9 +1,8 @@
 //! A recording as tables for SQL engines: the question of `pjit export --format parquet`.
 
 use super::problem::tell_lost;
-use super::{AskError, OfEach, Question, Read, Request, shown_event};
-use crate::diagnostics::Diagnostics;
-use crate::load;
+use super::{AskError, Question, Request, shown_event};
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::dataset::{DatasetOptions, Tables};
 
@@ -14,18 +13,9 @@ impl Question for DatasetOptions {
         self.needs()
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Tables, AskError> {
-        Self::answer_by(request, diag, &|load| load::load(load, diag))
-    }
-}
-
-impl OfEach for DatasetOptions {
-    fn answer_by(
-        request: &Request<Self>,
-        diag: &Diagnostics,
-        read: Read<'_>,
-    ) -> Result<Tables, AskError> {
-        let (mut profile, _) = request.profile_by(&request.load_options()?, read)?;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Tables, AskError> {
+        let diag = library.diag();
+        let (mut profile, _) = request.profile(library)?;
         tell_lost(&profile, diag);
         if let Some(name) = request.event.as_deref() {
             let event = shown_event(&profile, Some(name))?;

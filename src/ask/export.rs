@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use super::phases::over_time;
 use super::problem::{require, tell_lost};
-use super::{AskError, OfEach, Question, Read, Request, shown_event, tell_other};
+use super::{AskError, Question, Request, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
 use crate::functions::Functions;
 use crate::functions::kinds::OwnRules;
-use crate::load::{self, LoadOptions};
+use crate::load::{Library, LoadOptions};
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
 use crate::output::firefox::{self, FirefoxOptions};
@@ -77,17 +77,8 @@ impl Question for Export {
         }
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Exported, AskError> {
-        Self::answer_by(request, diag, &|load| load::load(load, diag))
-    }
-}
-
-impl OfEach for Export {
-    fn answer_by(
-        request: &Request<Self>,
-        diag: &Diagnostics,
-        read: Read<'_>,
-    ) -> Result<Exported, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Exported, AskError> {
+        let diag = library.diag();
         let mut load = request.load_options()?;
         let format = request.view.clone();
         // Of a part nobody knows what the rest would have told.
@@ -99,7 +90,7 @@ impl OfEach for Export {
             load.needs |= (Needs::WAITS | Needs::KINDS).only_if(is_whole);
         }
         let threads = load.reading.threads;
-        let (mut profile, _) = request.profile_by(&load, read)?;
+        let (mut profile, _) = request.profile_of(&load, library)?;
         tell_lost(&profile, diag);
         let name = request.event.as_deref();
         let mut event = EventId::default();

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{AskError, Lines, List, Question, Request, require_samples};
-use crate::check::Evidence;
-use crate::diagnostics::Diagnostics;
+use super::{AskError, List, Question, Request, require_samples};
 use crate::fetch::{Wanted, What, can_be_asked, together};
 use crate::find::SourcePaths;
-use crate::load::{self, Lacking, LackingBuild, LoadOptions};
+use crate::load::{Lacking, LackingBuild, Library, LoadOptions};
 use crate::needs::Needs;
-use crate::profile::Profile;
 
 /// What may be fetched.
 #[derive(Debug, Clone, Default)]
@@ -44,13 +41,13 @@ impl Question for Fetch {
     }
 
     /// Of each recording for itself: what belongs to one is not proven for another.
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Fetchable, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Fetchable, AskError> {
         let mut fetchable = Fetchable::default();
         for load in request.load_options()?.apart() {
-            match &request.view.sources {
-                Some(function) => fetchable.add_sources(load, function, diag)?,
-                None => fetchable.add(&load, request.view.executables, diag)?,
-            }
+            library.once_more(|library| match &request.view.sources {
+                Some(function) => fetchable.add_sources(load, function, library),
+                None => fetchable.add(&load, request.view.executables, library),
+            })?;
         }
         fetchable.wanted = together(std::mem::take(&mut fetchable.wanted));
         Ok(fetchable)
@@ -62,9 +59,9 @@ impl Fetchable {
         &mut self,
         load: &LoadOptions,
         executables: bool,
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<(), AskError> {
-        let (profile, lacking) = load::lacking(load, diag)?;
+        let (profile, lacking) = library.lacking(load)?;
         require_samples(&profile)?;
         let Lacking {
             samples,
@@ -86,19 +83,12 @@ impl Fetchable {
         &mut self,
         load: LoadOptions,
         function: &str,
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<(), AskError> {
         // What is on this machine is not asked for.
         let paths: SourcePaths = load.sources(&[]);
         let request = Request::of(load, List::of(function));
-        let ask = |profile: Profile, evidence: &Evidence| {
-            let lines = request.lines((profile, std::slice::from_ref(evidence)), diag);
-            let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
-            (lines.map(|_| ()), files)
-        };
-        let (lines, sources) =
-            load::load_with_sources(&request.load_options()?, &paths, diag, ask)?;
-        lines?;
+        let (_, sources) = request.lines(&paths, library)?;
         for (path, claim) in sources.missing {
             match claim.build.filter(|_| can_be_asked(&path)) {
                 Some(build) => self.wanted.push(Wanted {

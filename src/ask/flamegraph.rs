@@ -8,7 +8,6 @@ use super::problem::require;
 use super::{AskError, Question, Request, require_samples, shown_event, tell_other};
 use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, Column, PercentType, Plan, Selection};
-use crate::diagnostics::Diagnostics;
 use crate::flame::{
     self, Comparison, Findings, Flame, Limit, Look, Names, Naming, Roots, SeriesId, Shape, Weights,
     prune,
@@ -16,6 +15,7 @@ use crate::flame::{
 use crate::functions::tally::Tally;
 use crate::functions::{Basis, Functions as Known};
 use crate::ids::IndexVec;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::caption::{Caption, grouped, plural};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
@@ -97,14 +97,14 @@ impl Question for Flamegraph {
             | over_time::NEEDS.only_if(self.may_have_time())
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Picture, AskError> {
-        let view = &request.view;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Picture, AskError> {
+        let (view, diag) = (&request.view, library.diag());
         let (mut profile, assembly) = match &view.code {
             Some(folders) => {
-                let (profile, assembly) = with_code(request, folders, diag)?;
+                let (profile, assembly) = with_code(request, folders, library)?;
                 (profile, Some(assembly))
             }
-            None => (request.profile(diag)?.0, None),
+            None => (request.profile(library)?.0, None),
         };
         if !view.base.is_empty() {
             leave_out(&mut profile);
@@ -114,7 +114,7 @@ impl Question for Flamegraph {
         let event = shown_event(&profile, wanted)?;
         tell_other(&profile, (event, wanted), diag);
         let mut caption = Caption::of(&profile, event);
-        let (flame, findings) = flame(request, (&profile, event), &mut caption, diag)?;
+        let (flame, findings) = flame(request, (&profile, event), &mut caption, library)?;
         let when = when(request, (&profile, event), &flame);
         let fixed = fixed(&profile, event, findings.as_ref().filter(|_| !view.is_page));
         let (mut weights, mut other) = match &findings {
@@ -154,7 +154,7 @@ impl Question for Flamegraph {
 fn with_code(
     request: &Request<Flamegraph>,
     folders: &[PathBuf],
-    diag: &Diagnostics,
+    library: &Library<'_>,
 ) -> Result<(Profile, Assembly), AskError> {
     if !request.load.more.is_empty() {
         let text = "--source is for one recording";
@@ -171,13 +171,13 @@ fn with_code(
         paths: request.load.sources(folders),
         ..assembly::Request::default()
     };
-    let choose = |functions: &mut Functions| {
+    let mut choose = |functions: &mut Functions| {
         let chosen = code::choose(functions, &selection);
         chosen.unwrap_or_default()
     };
-    let (profile, mut assembly, _) = request.code(&wanted, choose, diag)?;
+    let (profile, mut assembly, _) = request.code(&wanted, &mut choose, library)?;
     let warnings = assembly.warnings.drain(..);
-    warnings.for_each(|line| diag.warn(line));
+    warnings.for_each(|line| library.diag().warn(line));
     Ok((profile, assembly))
 }
 
@@ -186,7 +186,7 @@ fn flame(
     request: &Request<Flamegraph>,
     (profile, event): (&Profile, EventId),
     caption: &mut Caption,
-    diag: &Diagnostics,
+    library: &Library<'_>,
 ) -> Result<(Flame, Option<Findings>), AskError> {
     let view = &request.view;
     let threads = request.load.reading.threads;
@@ -208,9 +208,9 @@ fn flame(
         }
         None => flame::paths(profile, &view.options(Some(event), Naming::Folded, threads)),
     };
-    let (flame, findings) = sides.join((profile, event), &of, caption, diag)?;
+    let (flame, findings) = sides.join((profile, event), &of, caption, library)?;
     for line in &caption.differences {
-        diag.warn(line.clone());
+        library.diag().warn(line.clone());
     }
     Ok((flame, Some(findings)))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::problem::tell_lost;
 use super::{AskError, Question, Request, filter, shown_event, tell_other};
 use crate::diagnostics::Diagnostics;
-use crate::load;
+use crate::load::Library;
 use crate::metrics::{plain_name, pmu};
 use crate::needs::Needs;
 use crate::output::folded::{self, FoldOptions};
@@ -34,8 +34,9 @@ impl Question for Fold {
             | Needs::THREADS.only_if(by_thread)
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Folded, AskError> {
-        let mut profile = load::load(&request.load_options()?, diag)?;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Folded, AskError> {
+        let diag = library.diag();
+        let mut profile = library.load(&request.load_options()?)?;
         tell_lost(&profile, diag);
         let events = events(&profile, request, diag)?;
         filter(&mut profile, &request.filters, &request.own)?;

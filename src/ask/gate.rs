@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::comparison::{Comparing, doubt};
 use super::runs::{Sides, failed_runs};
 use super::{AskError, Question, Request};
-use crate::diagnostics::Diagnostics;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::Answer;
 use crate::output::diff::{self, Diff};
@@ -53,9 +53,9 @@ impl Question for Gating {
         self.of.needs()
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Gated, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Gated, AskError> {
         let view = &request.view;
-        let sides = view.of.read(request, &view.groups, diag)?;
+        let sides = view.of.read(request, &view.groups, library)?;
         let has_base = !sides.base.is_empty();
         let comparison = has_base.then(|| compare(&sides.base, &sides.new, view.of.method));
         let mut lines = fitness(&sides);
@@ -73,7 +73,7 @@ impl Question for Gating {
         lines.extend(sides.shared.as_deref().map(shared_line));
         let outcome = Outcome::of(&lines, view.strict);
         if let Some(comparison) = comparison.as_ref().filter(|_| outcome != Outcome::Pass) {
-            doubt(&sides, comparison, diag);
+            doubt(&sides, comparison, library.diag());
         }
         Ok(Gated {
             outcome,

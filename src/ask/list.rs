@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::peek::{MOST, named};
 use super::{AskError, Asked, Question, Request, forget_large};
-use crate::assembly::Source;
+use crate::assembly::{Source, Sources};
 use crate::check::Evidence;
 use crate::diagnostics::Diagnostics;
 use crate::find::SourcePaths;
 use crate::functions::Functions;
 use crate::functions::tally::Tally;
-use crate::load;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
@@ -55,22 +55,13 @@ impl Question for List {
         questions::NEEDS | Needs::LINES | Needs::CLAIMS
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Lines, AskError> {
-        let load = request.load_options()?;
-        let ask = |profile: Profile, evidence: &Evidence| {
-            let evidence = std::slice::from_ref(evidence);
-            let lines = request.lines((profile, evidence), diag);
-            let files = lines.as_ref().map_or_else(|_| Vec::new(), Lines::files);
-            (lines, files)
-        };
-        let sources = &request.view.sources;
-        let (lines, sources) = load::load_with_sources(&load, sources, diag, ask)?;
-        let mut lines = lines?;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Lines, AskError> {
+        let (mut lines, sources) = request.lines(&request.view.sources, library)?;
         lines.texts = sources.texts;
         sources
             .warnings
             .into_iter()
-            .for_each(|line| diag.warn(line));
+            .for_each(|line| library.diag().warn(line));
         Ok(lines)
     }
 }
@@ -87,8 +78,21 @@ impl List {
 }
 
 impl Request<List> {
-    /// The answer, yet without the texts of sources.
+    /// The answer yet without the texts of sources, and these, looked for below `paths`.
     pub(super) fn lines(
+        &self,
+        paths: &SourcePaths,
+        library: &Library<'_>,
+    ) -> Result<(Lines, Sources), AskError> {
+        let answer = |profile: Profile, evidence: Evidence| {
+            let lines = self.lines_of((profile, &[evidence]), library.diag())?;
+            let files = lines.files();
+            Ok((lines, files))
+        };
+        library.load_with_sources(&self.load_options()?, paths, answer)
+    }
+
+    fn lines_of(
         &self,
         read: (Profile, &[Evidence]),
         diag: &Diagnostics,
@@ -141,7 +145,7 @@ impl Request<List> {
 
 impl Lines {
     /// The paths of all files, each once.
-    pub(super) fn files(&self) -> Vec<String> {
+    fn files(&self) -> Vec<String> {
         let files = self.listed.iter().flat_map(|listed| &listed.files);
         let mut paths: Vec<String> = files.map(|file| file.path.clone()).collect();
         paths.sort_unstable();

@@ -1,18 +1,20 @@
 //! Questions as plain data, and their answers: what the command line, a program that uses this library, or a server asks alike.
 //!
-//! In: a [`Request`]. Out: the answer of its view. Answers of pages know how to be text, Markdown, JSON and CSV
+//! In: a [`Request`], and the [`Library`] that reads recordings for it and for the next one. Out: the answer of its view. Answers of pages know how to be text, Markdown, JSON and CSV
 //! ([`crate::output::answer`]); those of reports, pictures and exports have a method that writes them. A view says what it needs
 //! of the reading half; nothing else is computed. Nothing here knows the words of a command line, a terminal or an exit status:
 //! an answer says *fit* or *not fit*, its door what follows from that.
 //!
 //! ```no_run
-//! use pjit::ask::{Request, Summary};
+//! use pjit::ask::{Arena, Library, Request, Summary};
 //! use pjit::diagnostics::Diagnostics;
 //! use pjit::load::{LoadOptions, Source};
 //! use pjit::output::answer::{Format, write};
 //!
+//! let (arena, diag) = (Arena::new(), Diagnostics::new());
+//! let library = Library::new(&arena, &diag);
 //! let load = LoadOptions::of(Source::File("perf.data".into()));
-//! let answer = Request::of(load, Summary::default()).ask(&Diagnostics::new())?;
+//! let answer = Request::of(load, Summary::default()).ask(&library)?;
 //! write(&answer, Format::Text, None, &mut std::io::stdout())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -61,13 +63,13 @@ pub use stat::{Counted, Stat};
 pub use summary::{Summarised, Summary};
 
 use crate::check::{Evidence, Level, Limits, Numbers, Verdict, judge_for};
-use crate::diagnostics::Diagnostics;
 use crate::functions::Functions;
 use crate::functions::filter::Filters;
 use crate::functions::kinds::OwnRules;
 use crate::functions::tally::Tally;
 use crate::ids::IndexVec;
-use crate::load::{self, LoadError, LoadOptions};
+use crate::load::LoadOptions;
+pub use crate::load::{Arena, Library};
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile, counted_by};
 use crate::questions::facts::Facts;
@@ -122,23 +124,7 @@ pub trait Question: Sized {
     ///
     /// # Errors
     /// When the request makes no sense, or a recording cannot be read or has nothing of what is asked for.
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Self::Answer, AskError>;
-}
-
-/// How a recording is read.
-type Read<'r> = &'r dyn Fn(&LoadOptions) -> Result<Profile, LoadError>;
-
-/// A question that each of many recordings answers for itself.
-pub trait OfEach: Question {
-    /// Answers it; `read` reads the recording.
-    ///
-    /// # Errors
-    /// As [`Question::answer`].
-    fn answer_by(
-        request: &Request<Self>,
-        diag: &Diagnostics,
-        read: Read<'_>,
-    ) -> Result<Self::Answer, AskError>;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Self::Answer, AskError>;
 }
 
 /// Asks of one recording after the other, so that there is never more than one in memory; what belongs to several of them is opened
@@ -146,23 +132,27 @@ pub trait OfEach: Question {
 ///
 /// # Errors
 /// What `each` says, which ends it.
-pub fn ask_each<Q: OfEach, E>(
+pub fn ask_each<Q: Question, E>(
     requests: &[Request<Q>],
-    diag: &Diagnostics,
+    library: &Library<'_>,
     mut each: impl FnMut(Result<Q::Answer, AskError>) -> Result<(), E>,
 ) -> Result<(), E> {
-    load::in_turn(requests, diag, |request, together| {
-        each(Q::answer_by(request, diag, &|load| together.load(load)))
-    })
+    let done = library.in_turn(requests, |request, library| {
+        each(Q::answer(request, library))
+    });
+    library.rest();
+    done
 }
 
 impl<Q: Question> Request<Q> {
-    /// Asks. Warnings and notes go to `diag`.
+    /// Asks. Warnings and notes go to the diagnostics of the library.
     ///
     /// # Errors
     /// When the request makes no sense, or a recording cannot be read or has nothing of what is asked for.
-    pub fn ask(&self, diag: &Diagnostics) -> Result<Q::Answer, AskError> {
-        Q::answer(self, diag)
+    pub fn ask(&self, library: &Library<'_>) -> Result<Q::Answer, AskError> {
+        let answer = Q::answer(self, library);
+        library.rest();
+        answer
     }
 
     /// What is read and computed for it.
@@ -185,30 +175,30 @@ impl<Q: Question> Request<Q> {
     /// Reads the recording, and leaves out what filters do; by event, the line about that.
     fn profile(
         &self,
-        diag: &Diagnostics,
+        library: &Library<'_>,
     ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
-        self.profile_by(&self.load_options()?, &|load| load::load(load, diag))
+        self.profile_of(&self.load_options()?, library)
     }
 
-    /// Reads the recording with other options, by `read`.
-    fn profile_by(
+    /// Reads the recording with other options.
+    fn profile_of(
         &self,
         load: &LoadOptions,
-        read: Read<'_>,
+        library: &Library<'_>,
     ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
-        let mut profile = read(load)?;
+        let mut profile = library.load(load)?;
         require_samples(&profile)?;
         let lines = filter(&mut profile, &self.filters, &self.own)?;
         Ok((profile, lines))
     }
 
     /// Reads the recording with what all answers about one event share.
-    fn read(&self, diag: &Diagnostics) -> Result<Asked, AskError> {
-        let (profile, evidence) = load::load_examined(&self.load_options()?, diag)?;
+    fn read(&self, library: &Library<'_>) -> Result<Asked, AskError> {
+        let (profile, evidence) = library.load_examined(&self.load_options()?)?;
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);
         let asked = Asked::of((profile, &evidence), (&self.filters, &self.own), about)?;
         let shown = (asked.tally.event, self.event.as_deref());
-        tell_other(&asked.profile, shown, diag);
+        tell_other(&asked.profile, shown, library.diag());
         Ok(asked)
     }
 }
@@ -300,6 +290,6 @@ fn facts(
 }
 
 /// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
-fn forget_large<T>(large: T) {
+pub(crate) fn forget_large<T>(large: T) {
     std::mem::forget(large);
 }

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::problem::require;
 use super::{AskError, Asked, Question, Request, forget_large};
-use crate::diagnostics::Diagnostics;
 use crate::functions::tally::{Count, Tally};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::Idx;
+use crate::load::Library;
 use crate::near::{Candidate, near};
 use crate::needs::Needs;
 use crate::output::answer::Paged;
@@ -55,8 +55,8 @@ impl Question for Peek {
         questions::NEEDS
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Peeked, AskError> {
-        let asked = request.read(diag)?;
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Peeked, AskError> {
+        let asked = request.read(library)?;
         let view = &request.view;
         let labels = labels(&asked.functions, view.full_names);
         let Asked {
@@ -73,7 +73,7 @@ impl Question for Peek {
             first.map(|id| block(&profile, (&functions, &labels), &tally, *id, view.depth));
         let blocks = blocks.collect();
         if found.len() > MOST {
-            diag.warn(format!(
+            library.diag().warn(format!(
                 "{} functions match; the {MOST} heaviest are shown",
                 found.len()
             ));

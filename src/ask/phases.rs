@@ -2,11 +2,10 @@
 
 use super::narrow::narrow;
 use super::problem::{AskError, require};
-use crate::diagnostics::Diagnostics;
 use crate::functions::Functions;
 use crate::functions::filter::Filters;
 use crate::functions::kinds::OwnRules;
-use crate::load::{self, LoadOptions};
+use crate::load::{Library, LoadOptions};
 use crate::questions;
 use crate::questions::over_time::{self, OverTime, Phase};
 use crate::time_spec::TimeSpec;
@@ -65,7 +64,7 @@ pub(super) fn over_time(load: &LoadOptions, own: &OwnRules) -> Result<OverTime, 
     whole.mending.graft = true;
     whole.weight.infers = true;
     // What is wrong with it is told when it is read for the answer.
-    let mut profile = load::load(&whole, &Diagnostics::new())?;
+    let mut profile = Library::aside(|library| library.load(&whole))?;
     let event = narrow(&mut profile, (None, false), (&Filters::default(), own))?.event;
     let functions = Functions::of(&profile, own);
     let over = OverTime::of(&profile, &functions, event);

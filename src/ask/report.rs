@@ -2,7 +2,7 @@
 
 use super::{AskError, Question, Request, filter, require_samples};
 use crate::diagnostics::Diagnostics;
-use crate::load::{self, LoadError};
+use crate::load::{Library, LoadError};
 use crate::needs::Needs;
 use crate::profile::{Facet, Profile};
 use crate::report::options::{ReportOptions, RowsOf};
@@ -37,21 +37,21 @@ impl Question for Report {
         }
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Reported, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Reported, AskError> {
         let mut load = request.load_options()?;
         let mut options = request.view.options.clone();
         load.reading.raw_payloads = request.view.raw_trace;
         load.reading.time_step = options.rows.time_quantum;
         let sort = options.columns.sort.as_ref();
         load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
-        let loaded = load::load(&load, diag);
+        let loaded = library.load(&load);
         let mut profile = loaded.map_err(|error| match error {
             LoadError::Field(error) => {
                 AskError::Request(format!("--sort: {error}")).with_hint("pjit help keys")
             }
             error => error.into(),
         })?;
-        require_rows(&profile, &request.view.options, diag)?;
+        require_rows(&profile, &request.view.options, library.diag())?;
         filter(&mut profile, &request.filters, &request.own)?;
         options.settle(&profile);
         Ok(Reported { profile, options })
@@ -231,7 +231,7 @@ mod tests {
             raw_trace: false,
         };
         let request = Request::of(LoadOptions::of(Source::File(path)), view);
-        let reported = request.ask(&Diagnostics::new());
+        let reported = Library::aside(|library| request.ask(library));
         let reported = reported.map_err(|error| error.to_string())?;
         let report = reported.build().map_err(|error| error.to_string())?;
         let mut out = Vec::new();

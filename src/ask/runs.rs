@@ -10,7 +10,7 @@ use crate::functions::Basis;
 use crate::functions::filter::Filters;
 use crate::functions::kinds::OwnRules;
 use crate::input::{can_be_read_again, expand, recording_size, told_apart};
-use crate::load::{self, Listener, LoadOptions, Teller, Together};
+use crate::load::{Library, Listener, LoadOptions, Source, Teller};
 use crate::metrics::plain_name;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
@@ -26,7 +26,7 @@ use crate::symbolize::NameStyle;
 use crate::time_spec::TimeSpec;
 
 /// How every recording of a comparison is read.
-pub(super) struct Reading<'r> {
+pub(super) struct Reading<'r, 'l> {
     load: LoadOptions,
     /// What is looked at of new recordings, if that is another time.
     to_time: Option<ToTime>,
@@ -37,7 +37,7 @@ pub(super) struct Reading<'r> {
     limits: Limits,
     groups: &'r [Query],
     by: By,
-    diag: &'r Diagnostics,
+    library: &'r Library<'l>,
 }
 
 /// What is looked at of new recordings, where it is another time than of the base.
@@ -64,12 +64,12 @@ pub(super) struct Sides {
 /// What may be in flight at once beside the largest recording.
 const SMALL: u64 = 256 << 20;
 
-impl<'r> Reading<'r> {
+impl<'r, 'l> Reading<'r, 'l> {
     /// As a request says; `groups` of functions are counted besides.
     pub(super) fn of<Q: Question>(
         request: &'r Request<Q>,
         (groups, by): (&'r [Query], By),
-        diag: &'r Diagnostics,
+        library: &'r Library<'l>,
     ) -> Self {
         Self {
             load: request.options(),
@@ -81,7 +81,7 @@ impl<'r> Reading<'r> {
             limits: request.limits,
             groups,
             by,
-            diag,
+            library,
         }
     }
 
@@ -106,7 +106,7 @@ impl<'r> Reading<'r> {
         let mut runs = self.all(&all, base.len())?;
         let scripts: Vec<&Scripts> = runs.iter().map(|run| &run.scripts).collect();
         if let Some(script) = Scripts::at_odds(&scripts) {
-            self.diag.warn(format!(
+            self.library.diag().warn(format!(
                 "{script} has no source map, and the other side has one: scripts are compared by the names in the recordings"
             ));
             self.load.refused |= Needs::ORIGINALS;
@@ -114,7 +114,7 @@ impl<'r> Reading<'r> {
         }
         let manglings: Vec<Manglings> = runs.iter().map(|run| run.manglings).collect();
         if self.load.names.names == NameStyle::Short && Manglings::are_at_odds(&manglings) {
-            self.diag.warn(
+            self.library.diag().warn(
                 "Rust names of one side are of an older rustc: type arguments and numbers of closures are left out of both",
             );
             self.load.names.names = NameStyle::Plain;
@@ -133,23 +133,19 @@ impl<'r> Reading<'r> {
     fn all(&self, all: &[&PathBuf], bases: usize) -> Result<Vec<Run>, AskError> {
         let mut runs = Vec::with_capacity(all.len());
         let batches = batches(all, self.load.reading.threads);
-        load::in_turn(
-            &batches,
-            self.diag,
-            |batch, together| -> Result<(), AskError> {
-                let threads = (self.load.reading.threads / batch.len()).max(1);
-                let first = runs.len();
-                let sides = (first..).map(|at| at >= bases);
-                let read = batch.iter().copied().zip(sides).collect();
-                let read = in_parallel(read, batch.len(), |(path, is_new)| {
-                    self.one((path, is_new), threads, together)
-                });
-                for run in read {
-                    runs.push(run?);
-                }
-                Ok(())
-            },
-        )?;
+        self.library.in_turn(&batches, |batch, library| {
+            let threads = (self.load.reading.threads / batch.len()).max(1);
+            let first = runs.len();
+            let sides = (first..).map(|at| at >= bases);
+            let read = batch.iter().copied().zip(sides).collect();
+            let read = in_parallel(read, batch.len(), |(path, is_new)| {
+                self.one((path, is_new), threads, library)
+            });
+            for run in read {
+                runs.push(run?);
+            }
+            Ok::<(), AskError>(())
+        })?;
         Ok(runs)
     }
 
@@ -173,8 +169,8 @@ impl<'r> Reading<'r> {
             };
             let mut load = self.load.clone();
             let can_be_read = can_be_read_again(path);
-            load.source = load::Source::File(path.clone());
-            if can_be_read && load::names(&load, &mut missing).is_ok() {
+            load.source = Source::File(path.clone());
+            if can_be_read && Library::names(&load, &mut missing).is_ok() {
                 run.files.clone_from(missing.files());
                 run.known = Some(missing.known());
             }
@@ -185,10 +181,10 @@ impl<'r> Reading<'r> {
         &self,
         (path, is_new): (&Path, bool),
         threads: usize,
-        together: &Together<'_>,
+        library: &Library<'_>,
     ) -> Result<Run, AskError> {
         let mut load = self.load.clone();
-        load.source = load::Source::File(path.to_owned());
+        load.source = Source::File(path.to_owned());
         let to_time = self.to_time.as_ref().filter(|_| is_new);
         if let Some(ToTime::Another(time)) = to_time {
             load.time = Some(time.clone());
@@ -200,9 +196,9 @@ impl<'r> Reading<'r> {
             load.time_said = load.time_said.map(|said| format!("all but {said}"));
         }
         load.reading.threads = threads;
-        let (profile, evidence) = together.load_examined(&load)?;
+        let (profile, evidence) = library.examine(&load)?;
         let asked = Asked::of(
-            (profile, std::slice::from_ref(&evidence)),
+            (profile, &[evidence]),
             (self.filters, self.own),
             (self.event, self.keeps_idle, self.limits),
         )?;

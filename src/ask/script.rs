@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::problem::require;
 use super::problem::tell_lost;
 use super::{AskError, Question, Request};
-use crate::diagnostics::Diagnostics;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::script::{self, ScriptOptions};
 use crate::profile::Profile;
@@ -30,9 +30,9 @@ impl Question for Script {
         self.options.needs()
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Scripted, AskError> {
-        let (profile, _) = request.profile(diag)?;
-        tell_lost(&profile, diag);
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Scripted, AskError> {
+        let (profile, _) = request.profile(library)?;
+        tell_lost(&profile, library.diag());
         let options = request.view.options.clone();
         let lacking = options.lacking(&profile);
         require(lacking.is_none(), || {

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use super::problem::require;
 use super::problem::tell_lost;
 use super::{AskError, Question, Request, require_samples};
-use crate::diagnostics::Diagnostics;
-use crate::load::{self, LoadError, LoadOptions};
+use crate::load::{Library, LoadError, LoadOptions};
 use crate::metrics::is_clock;
 use crate::needs::Needs;
 use crate::output::stat;
@@ -34,10 +33,12 @@ impl Question for Stat {
         Needs::CHAINS
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Counted, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Counted, AskError> {
         let load = request.load_options()?;
         let apart = request.view.apart;
-        let counts = load::counts(&load.source, apart, diag).map_err(LoadError::from)?;
+        let counts = library
+            .counts(&load.source, apart)
+            .map_err(LoadError::from)?;
         if let Some(totals) = counts {
             return Ok(Counted { totals });
         }
@@ -45,7 +46,7 @@ impl Question for Stat {
             let name = load.source.name();
             format!("{name}: holds samples; perf stat record counts by processor")
         })?;
-        let totals = of_samples(&load, request.keeps_idle, diag)?;
+        let totals = of_samples(&load, request.keeps_idle, library)?;
         Ok(Counted { totals })
     }
 }
@@ -64,10 +65,10 @@ impl Counted {
 fn of_samples(
     load: &LoadOptions,
     keeps_idle: bool,
-    diag: &Diagnostics,
+    library: &Library<'_>,
 ) -> Result<Totals, AskError> {
-    let profile = load::load(load, diag)?;
-    tell_lost(&profile, diag);
+    let profile = library.load(load)?;
+    tell_lost(&profile, library.diag());
     require_samples(&profile)?;
     let mut seen = Seen::default();
     if !profile.events.iter().any(|event| is_clock(&event.name)) {
@@ -113,7 +114,7 @@ fn weight(load: &LoadOptions, spec: Spec) -> Option<Profile> {
         },
         ..load.clone()
     };
-    load::load(&load, &Diagnostics::new()).ok()
+    Library::aside(|library| library.load(&load)).ok()
 }
 
 /// Weight and number of all samples.

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{AskError, Asked, Question, Request, forget_large};
 use crate::check::Numbers;
-use crate::diagnostics::Diagnostics;
 use crate::functions::Functions;
 use crate::functions::edges::Edges;
 use crate::functions::payers::{Grouping, Payers, Spending};
 use crate::functions::tally::Tally;
+use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
@@ -75,12 +75,12 @@ impl Question for Summary {
             | over_time::NEEDS.only_if(self.over_time || self.by.is_none())
     }
 
-    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
+    fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Summarised, AskError> {
         if request.view.over_time && !request.load.more.is_empty() {
             let text = "--over-time is of one recording: several have no time in common";
             return Err(AskError::Request(text.to_owned()));
         }
-        let asked = request.read(diag)?;
+        let asked = request.read(library)?;
         let view = &request.view;
         let Asked {
             profile,
@@ -94,7 +94,7 @@ impl Question for Summary {
         if let (Some(own), true) = (&request.own.own, tally.no_own == tally.total) {
             let what = own.patterns().join(", ");
             let line = format!("--own {what}: no function with samples matches");
-            diag.warn(line);
+            library.diag().warn(line);
         }
         let edges = view
             .edges

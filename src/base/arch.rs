@@ -26,6 +26,21 @@ struct Row {
     narrow: Option<Arch>,
     /// Whether each instruction is a word of four bytes.
     has_words: bool,
+    /// Whether symbols such as `$x` and `$d` mark where code and data begin.
+    marks_code: bool,
+    /// Sizes of the header of a PLT and of its entries; nothing where each section has its own.
+    plt: Option<(u64, u64)>,
+    /// How functions are called, if probes can follow it.
+    calls: Option<CallRegisters>,
+}
+
+/// Registers of the first arguments of a call, and of its result, as `perf probe` names them.
+#[derive(Clone, Copy, Debug)]
+pub struct CallRegisters {
+    /// Of arguments.
+    pub arguments: [&'static str; 4],
+    /// Of the result.
+    pub result: &'static str,
 }
 
 impl Arch {
@@ -38,18 +53,33 @@ impl Arch {
                 elf: 62,
                 narrow: Some(Self::X86),
                 has_words: false,
+                marks_code: false,
+                plt: None,
+                calls: Some(CallRegisters {
+                    arguments: ["%di", "%si", "%dx", "%cx"],
+                    result: "%ax",
+                }),
             },
             Self::Aarch64 => Row {
                 name: "aarch64",
                 elf: 183,
                 narrow: Some(Self::Arm),
                 has_words: true,
+                marks_code: true,
+                plt: Some((32, 16)),
+                calls: Some(CallRegisters {
+                    arguments: ["%x0", "%x1", "%x2", "%x3"],
+                    result: "%x0",
+                }),
             },
             Self::X86 => Row {
                 name: "i386",
                 elf: 3,
                 narrow: None,
                 has_words: false,
+                marks_code: false,
+                plt: None,
+                calls: None,
             },
             // Thumb code has instructions of two and of four bytes.
             Self::Arm => Row {
@@ -57,6 +87,9 @@ impl Arch {
                 elf: 40,
                 narrow: None,
                 has_words: false,
+                marks_code: true,
+                plt: Some((20, 12)),
+                calls: None,
             },
         }
     }
@@ -126,6 +159,24 @@ impl Arch {
     #[must_use]
     pub const fn has_words(self) -> bool {
         self.row().has_words
+    }
+
+    /// True if symbols such as `$x` and `$d` mark where code and data begin.
+    #[must_use]
+    pub const fn marks_code(self) -> bool {
+        self.row().marks_code
+    }
+
+    /// Sizes of the header of a PLT and of its entries; nothing where each section has its own.
+    #[must_use]
+    pub const fn plt(self) -> Option<(u64, u64)> {
+        self.row().plt
+    }
+
+    /// Registers of calls, if probes can follow these.
+    #[must_use]
+    pub const fn calls(self) -> Option<CallRegisters> {
+        self.row().calls
     }
 }
 

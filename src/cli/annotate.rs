@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::ask::{Annotate, Request};
+use crate::ask::{Annotate, Request, forget_large};
 use crate::assembly::{self, Assembly};
 use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
 use crate::diagnostics::Diagnostics;
@@ -24,7 +24,7 @@ use super::named::{Named, Wanted};
 use super::page::Page;
 use super::report::When;
 use super::terminal::{Output, colored};
-use super::verb::{Context, Verb, answered, leave, no_color, wrong_usage};
+use super::verb::{Context, Verb, answered, no_color, wrong_usage};
 use crate::time_spec::parse_cpus;
 
 pub(super) const PAGE: Page = Page {
@@ -446,7 +446,7 @@ impl Verb for AnnotateArgs {
         let unshown = code::unshown(assembly, &request.view.selection, &outcome.shown);
         anyhow::ensure!(unshown.is_empty(), "not shown: {}", unshown.join(", "));
         drop(plan);
-        leave(annotated);
+        forget_large(annotated);
         Ok(ExitCode::SUCCESS)
     }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
-use crate::ask::{Bundle, Request};
+use crate::ask::{Bundle, Request, forget_large};
 use crate::assembly;
 use crate::bundle::{Item, Plan, Wanted};
 use crate::find::{KALLSYMS_PACKED, SourcePaths};
@@ -24,7 +24,7 @@ use super::less::{Less, OfBundle};
 use super::named::Named;
 use super::page::Page;
 use super::parcel::{Content, Folder, Parcel, modified_of};
-use super::verb::{answered, leave, wrong_usage};
+use super::verb::{answered, wrong_usage};
 use super::{Context, Verb};
 
 pub(super) const PAGE: Page = Page {
@@ -111,7 +111,7 @@ impl Verb for BundleArgs {
         packed.add_items(&recording, plan, &mut parcel)?;
         packed.add_list(&recording, &plan.kernel, &mut parcel)?;
         parcel.finish().with_context(|| target.shown())?;
-        leave(bundled);
+        forget_large(bundled);
         writeln!(std::io::stderr(), "{}", harmless(&packed.summary(&target)))?;
         Ok(ExitCode::SUCCESS)
     }

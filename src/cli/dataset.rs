@@ -14,7 +14,7 @@ use super::refusal::said;
 use super::target::settle_rights;
 use super::terminal::with_progress;
 use super::verb::wrong_usage;
-use crate::ask::{AskError, Request, ask_each};
+use crate::ask::{Arena, AskError, Library, Request, ask_each};
 use crate::diagnostics::Diagnostics;
 use crate::output::caption::plural;
 use crate::output::dataset::{DatasetOptions, TIMES, Tables, VERSION};
@@ -58,7 +58,9 @@ pub(super) fn write(
         drop(tables);
         anyhow::Ok(())
     };
-    with_progress(diag, || ask_each(requests, diag, each))?;
+    let arena = Arena::new();
+    let library = Library::of_one_question(&arena, diag);
+    with_progress(diag, || ask_each(requests, &library, each))?;
     io::stderr().write_all(failures.concat().as_bytes())?;
     let failed = failures.len();
     let failures = match failed {

@@ -14,10 +14,12 @@ use super::page::Page;
 use super::record::parse_bytes;
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{answered, leave, wrong_usage};
+use super::verb::{answered, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{AskError, Export, Exported, Request, Written, ask_each};
+use crate::ask::{
+    Arena, AskError, Export, Exported, Library, Request, Written, ask_each, forget_large,
+};
 use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
 use crate::output::caption::plural;
@@ -317,7 +319,7 @@ fn one(
     let written = put(effort, request.load.reading.threads, out, |out| {
         exported.write(out).context("cannot write the output")
     })?;
-    leave(exported);
+    forget_large(exported);
     Ok(match written {
         Written::File(text) => text,
         Written::Rows(rows) => plural(rows, "row"),
@@ -436,7 +438,9 @@ impl ExportArgs {
                 }
                 anyhow::Ok(())
             };
-            with_progress(diag, || ask_each(requests, diag, each))?;
+            let arena = Arena::new();
+            let library = Library::of_one_question(&arena, diag);
+            with_progress(diag, || ask_each(requests, &library, each))?;
             if files == 0 && !failures.is_empty() {
                 return Err(failures.swap_remove(0).into());
             }

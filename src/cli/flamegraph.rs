@@ -18,10 +18,10 @@ use super::picture::{Format, Target};
 use super::question::OwnArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, wrong_usage};
+use super::verb::{answered, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{Flamegraph, FrameLook, Request};
+use crate::ask::{Flamegraph, FrameLook, Request, forget_large};
 use crate::flame::{ColorBy, Comparison, Limit, Roots, Shape};
 use crate::input::open_named;
 use crate::output::html::PageOptions;
@@ -361,7 +361,7 @@ impl Verb for FlamegraphArgs {
                 browser.show(&path)?;
             }
         }
-        leave(picture);
+        forget_large(picture);
         Ok(ExitCode::SUCCESS)
     }
 

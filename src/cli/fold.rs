@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use crate::ask::{Fold, Request};
+use crate::ask::{Fold, Request, forget_large};
 use crate::functions::payers::PaidPart;
 use crate::output::folded::FoldOptions;
 
@@ -15,7 +15,7 @@ use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, wrong_usage};
+use super::verb::{answered, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -106,7 +106,7 @@ impl Verb for FoldArgs {
         let folded = answered(&request, context.diag)?;
         folded.write(&mut out)?;
         out.finish()?;
-        leave(folded);
+        forget_large(folded);
         Ok(ExitCode::SUCCESS)
     }
 

@@ -11,9 +11,9 @@ use super::filters::{FilterArgs, TimeArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, finish_unless_closed, leave, wrong_usage};
+use super::verb::{answered, finish_unless_closed, wrong_usage};
 use super::weight::WeightArgs;
-use crate::ask::{Question, Request};
+use crate::ask::{Question, Request, forget_large};
 use crate::diagnostics::Diagnostics;
 use crate::functions::kinds::{Corrections, OwnRules};
 use crate::load::LoadOptions;
@@ -170,7 +170,7 @@ impl PrintArgs {
         let written = answer::write(&answer, self.format, self.budget, &mut out);
         finish_unless_closed(written, out)?;
         let status = status(&answer);
-        leave(answer);
+        forget_large(answer);
         Ok(status)
     }
 }

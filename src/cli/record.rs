@@ -244,7 +244,7 @@ mod recording {
     use std::path::Path;
     use std::process::ExitCode;
 
-    use super::super::verb::Context;
+    use super::super::verb::{Context, asked};
     use super::{CANNOT, RecordArgs};
     use crate::ask::{AskError, Check, Comparing, Request, Summary};
     use crate::check::{Limits, Numbers};
@@ -390,7 +390,7 @@ mod recording {
     /// What `check` says of a recording.
     fn numbers(folder: &Path, environment: &Environment) -> Result<Numbers, Failure> {
         let load = environment.load_options(Source::File(folder.join("perf.data")));
-        let checked = Request::of(load, Check::default()).ask(&Diagnostics::brief());
+        let checked = asked(&Request::of(load, Check::default()), &Diagnostics::brief());
         checked
             .map(|checked| checked.verdict.numbers)
             .map_err(|error| usage(&error.to_string(), "--again takes a folder of pjit record"))
@@ -562,7 +562,7 @@ mod recording {
             full_names: false,
         };
         let load = environment.load_options(Source::Default);
-        let compared = Request::of(load, comparing).ask(&Diagnostics::brief())?;
+        let compared = asked(&Request::of(load, comparing), &Diagnostics::brief())?;
         let mut text = Vec::new();
         let _ = answer::write(
             &compared,
@@ -717,7 +717,6 @@ mod recording {
     }
 
     fn page(folder: &Path, environment: &Environment) -> Result<(String, Numbers), AskError> {
-        let diag = Diagnostics::brief();
         let here = std::env::current_dir().unwrap_or_default();
         let near = folder.strip_prefix(&here).unwrap_or(folder);
         let mut load = environment.load_options(Source::File(near.join("perf.data")));
@@ -728,7 +727,7 @@ mod recording {
             is_part: true,
             ..Summary::default()
         };
-        let summary = Request::of(load, view).ask(&diag)?;
+        let summary = asked(&Request::of(load, view), &Diagnostics::brief())?;
         let mut text = Vec::new();
         // A page of this size can be written into memory.
         let _ = answer::write(&summary, Format::Text, Some(Budget::Lines(PAGE)), &mut text);

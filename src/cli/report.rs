@@ -15,10 +15,10 @@ use super::input::{Environment, InputArgs, SeveralArgs};
 use super::page::Page;
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored};
-use super::verb::{answered, leave, left_out, no_color, write_header, wrong_usage};
+use super::verb::{answered, left_out, no_color, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{Report, Request};
+use crate::ask::{Report, Request, forget_large};
 use crate::load;
 use crate::metrics::Metric;
 use crate::output::stdio;
@@ -477,9 +477,9 @@ impl Verb for ReportArgs {
             diag.warn(left_out(share, most, longest));
         }
         let is_empty = report.is_empty();
-        leave(report);
+        forget_large(report);
         out.finish()?;
-        leave(reported);
+        forget_large(reported);
         if is_empty {
             let filters = &request.view.options.filters;
             let word = filters.symbol_filter.as_deref().unwrap_or("");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::ask::{Request, Script};
+use crate::ask::{Request, Script, forget_large};
 use crate::needs::Needs;
 use crate::output::script::{Clock, Field, ScriptOptions};
 
@@ -15,7 +15,7 @@ use super::input::{Environment, InputArgs};
 use super::page::Page;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
-use super::verb::{answered, leave, left_out, write_header, wrong_usage};
+use super::verb::{answered, left_out, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -125,7 +125,7 @@ impl Verb for ScriptArgs {
                 .warn(left_out(share, MOST_FRAMES, written.longest));
         }
         out.finish()?;
-        leave(samples);
+        forget_large(samples);
         anyhow::ensure!(
             written.samples > 0,
             "no sample is left: the filters drop all of them"

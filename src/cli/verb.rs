@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::ask::{AskError, Question, Request};
+use crate::ask::{Arena, AskError, Library, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::input::is_recording_at;
 use crate::load::{self, LoadOptions};
@@ -114,12 +114,21 @@ pub(super) fn require_function(
     )))
 }
 
-/// The answer, with progress while it is made.
+/// The answer to the only question of a run.
+pub(super) fn asked<Q: Question>(
+    request: &Request<Q>,
+    diag: &Diagnostics,
+) -> Result<Q::Answer, AskError> {
+    let arena = Arena::new();
+    request.ask(&Library::of_one_question(&arena, diag))
+}
+
+/// The same with progress while it is made.
 pub(super) fn answered<Q: Question>(
     request: &Request<Q>,
     diag: &Diagnostics,
 ) -> Result<Q::Answer, AskError> {
-    with_progress(diag, || request.ask(diag))
+    with_progress(diag, || asked(request, diag))
 }
 
 /// `--header-only`: what was recorded, and nothing else.
@@ -137,11 +146,6 @@ pub(super) fn write_header(
 /// Whether the environment asks for text without colours.
 pub(super) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
-}
-
-/// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
-pub(super) fn leave<T>(large: T) {
-    std::mem::forget(large);
 }
 
 /// Lines of a listing, with names that a recording holds made harmless.

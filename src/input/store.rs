@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use elsa::sync::FrozenVec;
 use memmap2::Mmap;
@@ -17,11 +18,14 @@ use super::{Door, Identity, InputError, Judged, Refusal, note_opened};
 pub struct Store {
     maps: FrozenVec<Box<Mmap>>,
     buffers: FrozenVec<Box<[u8]>>,
-    /// Files by identity and size: under however many names one is asked for, its bytes are there once.
-    known: Mutex<FxHashMap<(Identity, u64), Place>>,
+    /// Under however many names a file is asked for, its bytes are there once.
+    known: Mutex<FxHashMap<State, Place>>,
     refused: Mutex<BTreeSet<(Refusal, PathBuf)>>,
     ledger: Option<Arc<Ledger>>,
 }
+
+/// A file as it was at a time: its identity and size, and when it was written.
+type State = (Identity, u64, Option<SystemTime>);
 
 /// Where the bytes of a file are.
 #[derive(Clone, Copy)]
@@ -114,7 +118,7 @@ impl Store {
         /// `perf inject --jit` leaves one ELF file for each function, and a process may have 65 530 maps.
         const SMALL: u64 = 16 << 10;
         let len = judged.meta().len();
-        let key = (judged.identity(), len);
+        let key = (judged.identity(), len, judged.meta().modified().ok());
         let known = self.lock_known().get(&key).copied();
         let place = match known {
             Some(place) => place,
@@ -135,7 +139,7 @@ impl Store {
         Ok(bytes)
     }
 
-    fn lock_known(&self) -> std::sync::MutexGuard<'_, FxHashMap<(Identity, u64), Place>> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, FxHashMap<State, Place>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

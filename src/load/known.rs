@@ -43,6 +43,12 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// From now on files are looked for anew: what was at a path may be another file by now.
+    pub(super) fn forget_places(&self) {
+        self.kin.forget_places();
+        self.debug.forget_places();
+    }
+
     /// An unwinder that knows files of this recording by the numbers that they have in it, and nothing else.
     pub(super) fn unwinder(&self, session: &Session<'a>) -> Option<Unwinder<'a>> {
         let has_code = session.jit.code_count() > 0;

@@ -16,7 +16,7 @@ use crate::session::Target;
 
 /// What a recording lacks.
 #[derive(Debug, Clone, Default)]
-pub struct Lacking {
+pub(crate) struct Lacking {
     /// Samples of the recording.
     pub samples: u64,
     /// Builds of which a server may have more, in no order.
@@ -27,7 +27,7 @@ pub struct Lacking {
 
 /// A build of which a server may have more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LackingBuild {
+pub(crate) struct LackingBuild {
     /// Its file, as reports show it.
     pub name: String,
     /// The build.

@@ -2,6 +2,7 @@
 
 use super::LoadError;
 use super::companions::source_maps;
+use super::library::Library;
 use super::options::LoadOptions;
 use super::reading::history;
 use crate::diagnostics::Diagnostics;
@@ -18,7 +19,7 @@ use crate::symbolize::SourceMaps;
 
 /// Where a name is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Teller<'n> {
+pub(crate) enum Teller<'n> {
     /// A file that was mapped executable, by its path; and the function's parameters, where its name there tells them.
     File(&'n str, Option<&'n str>),
     /// A dump or a perf map.
@@ -26,7 +27,7 @@ pub enum Teller<'n> {
 }
 
 /// Which names are of interest.
-pub trait Listener {
+pub(crate) trait Listener {
     /// Whether names of such a file are; those of dumps and perf maps are asked for one by one.
     fn wants_file(&mut self, path: &str) -> bool;
     /// Code of a dump or perf map, by its name there.
@@ -37,18 +38,23 @@ pub trait Listener {
     fn hear(&mut self, teller: Teller<'_>, name: &str);
 }
 
-/// Tells the functions of the files that a recording maps and of its dumps. Samples are not looked at.
-///
-/// # Errors
-/// When the recording cannot be opened.
-pub fn names(options: &LoadOptions, listener: &mut dyn Listener) -> Result<(), LoadError> {
-    // What is wrong with the files was said when the recording was read.
-    let quiet = Diagnostics::new();
-    history(options, &quiet, |store, _, session, _| {
-        let maps = source_maps(store, (options, options.needs), &quiet);
-        of_dumps(session, &maps, options, listener);
-        of_files(session, options, listener);
-    })
+impl Library<'_> {
+    /// Hands out the functions of the files that a recording maps and of its dumps. Samples are not looked at, and nothing is told:
+    /// what is wrong with the files was told when the recording was read.
+    ///
+    /// # Errors
+    /// When the recording cannot be opened.
+    pub(crate) fn names(
+        options: &LoadOptions,
+        listener: &mut dyn Listener,
+    ) -> Result<(), LoadError> {
+        let quiet = Diagnostics::new();
+        history(options, &quiet, |store, _, session, _| {
+            let maps = source_maps(store, (options, options.needs), &quiet);
+            of_dumps(session, &maps, options, listener);
+            of_files(session, options, listener);
+        })
+    }
 }
 
 fn of_dumps(

@@ -18,7 +18,7 @@ use crate::weigh;
 pub struct LoadOptions {
     /// The recording.
     pub source: Source,
-    /// Other recordings, whose samples are added to its samples; only [`super::load`] and [`super::load_examined`] read them.
+    /// Other recordings, whose samples are added to its samples; [`super::Library::load`] and the like read them.
     pub more: Vec<Source>,
     /// Whether all of them weigh the same.
     pub normalizes: bool,
@@ -52,6 +52,8 @@ pub struct LoadOptions {
     pub fields: Vec<String>,
     /// What samples weigh.
     pub weight: weigh::Options,
+    /// A warning and a note tell how whole stacks are.
+    pub tells_quality: bool,
 }
 
 /// Names of the events that begin and end what is kept, as perf has it.
@@ -90,15 +92,17 @@ impl LoadOptions {
             full_header: false,
             fields: Vec::new(),
             weight: weigh::Options::default(),
+            tells_quality: true,
         }
     }
 
-    /// Each recording for itself.
+    /// Each recording for itself; not of each is told how whole its stacks are.
     pub fn apart(&self) -> impl Iterator<Item = Self> + '_ {
         let sources = std::iter::once(&self.source).chain(&self.more);
         sources.map(|source| Self {
             source: source.clone(),
             more: Vec::new(),
+            tells_quality: false,
             ..self.clone()
         })
     }

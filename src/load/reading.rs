@@ -3,6 +3,7 @@
 use std::thread::Scope;
 
 use super::LoadError;
+use super::arena::Arena;
 use super::clock::StageClock;
 use super::companions::{companions, refuse_unfit, source_maps, story, tell_refused, wasm_code};
 use super::known::Known;
@@ -30,36 +31,18 @@ use crate::symbolize::{self, Answers, DebugStore};
 use crate::unit::Unit;
 use crate::weigh::{self, Interval, Spec, WeighError, Weighed};
 
-/// Goes through all stages, and lets `look` see what they made before only the profile is left. Without it what is not needed
-/// any more is given back on the way.
-pub(super) fn read<T: Default>(
-    options: &LoadOptions,
-    diag: &Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
-) -> Result<(Profile, T), LoadError> {
-    read_from(Store::new(), options, diag, look)
-}
+/// Sees what the stages made before only the profile is left, if that is wanted. Without it what is not needed any more is given
+/// back on the way.
+pub(super) type Look<'l> = Option<&'l mut dyn FnMut(&Stages<'_, '_>, &mut Profile)>;
 
-/// The same with a store that is there.
-pub(super) fn read_from<T: Default>(
-    store: Store,
-    options: &LoadOptions,
-    diag: &Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
-) -> Result<(Profile, T), LoadError> {
-    let made = read_in(&store, None, options, diag, look);
-    unmap(store);
-    made
-}
-
-/// The same, together with other recordings perhaps, whose store it is then.
-pub(super) fn read_in<'a, T: Default>(
+/// Goes through all stages, with what is `known` from other recordings whose files are in the same store.
+pub(super) fn read_in<'a>(
     store: &'a Store,
-    together: Option<&Known<'a>>,
+    known: Option<&Known<'a>>,
     options: &LoadOptions,
     diag: &'a Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
-) -> Result<(Profile, T), LoadError> {
+    mut look: Look<'_>,
+) -> Result<Profile, LoadError> {
     refuse_unfit(&options.search, store)?;
     let options = &*in_time(options)?;
     let clock = StageClock::start();
@@ -67,12 +50,11 @@ pub(super) fn read_in<'a, T: Default>(
     check_cpus(&recording, options)?;
     let options = &*switched(&recording, options)?;
     let fields = fields(&recording, options)?;
-    let mut look = look;
-    let run = |options: &LoadOptions, clock, look: &mut _| {
+    let run = |options: &LoadOptions, clock, look: &mut Look<'_>| {
         let reading = Reading {
             recording: &recording,
             store,
-            together,
+            known,
             options,
             needs: settled(options, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
             fields: fields.clone(),
@@ -107,12 +89,13 @@ pub(super) fn history<T>(
     diag: &Diagnostics,
     look: impl FnOnce(&Store, &Recording<'_>, &Session<'_>, &Samples) -> T,
 ) -> Result<T, LoadError> {
-    let store = Store::new();
-    let recording = options.source.open(&store, diag)?;
+    let arena = Arena::new();
+    let store = arena.store();
+    let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
     recording.read_once();
-    let (dsos, jit) = companions(&recording, &store, options, diag);
-    let window = Window::new(&store, recording.region(), Window::BEHIND);
+    let (dsos, jit) = companions(&recording, store, options, diag);
+    let window = Window::new(store, recording.region(), Window::BEHIND);
     let asked = Asked {
         filter: options.filter.clone(),
         marks: false,
@@ -121,12 +104,9 @@ pub(super) fn history<T>(
     let window = window.shared_by(options.reading.threads);
     let (session, samples) =
         Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
-    let seen = look(&store, &recording, &session, &samples);
+    let seen = look(store, &recording, &session, &samples);
     session.dsos.report_missed(|_| false);
-    tell_refused(&store, diag);
-    drop(session);
-    drop(recording);
-    unmap(store);
+    tell_refused(store, diag);
     Ok(seen)
 }
 
@@ -224,7 +204,7 @@ fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), Op
 struct Reading<'s, 'a> {
     recording: &'s Recording<'a>,
     store: &'a Store,
-    together: Option<&'s Known<'a>>,
+    known: Option<&'s Known<'a>>,
     options: &'s LoadOptions,
     needs: Needs,
     fields: Vec<FieldKey>,
@@ -247,14 +227,10 @@ struct Stacks {
 }
 
 impl<'a> Reading<'_, 'a> {
-    fn run<T: Default>(
-        self,
-        mut clock: StageClock,
-        look: &mut Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
-    ) -> Result<(Profile, T), LoadError> {
+    fn run(self, mut clock: StageClock, look: &mut Look<'_>) -> Result<Profile, LoadError> {
         let (mut dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
-        if let Some(together) = self.together {
-            dsos.share(&together.kin);
+        if let Some(known) = self.known {
+            dsos.share(&known.kin);
         }
         // Kept until the threads that use it have ended.
         let kernel = dsos.kernel_loader();
@@ -277,11 +253,11 @@ impl<'a> Reading<'_, 'a> {
             let stacks = self.stacks(history);
             clock.lap("stacks");
             let diag = self.diag;
-            let mut made = self.profile(history, weighing, stacks, &mut clock, look.take());
-            made.0.recording.digest = digest;
+            let mut profile = self.profile(history, weighing, stacks, &mut clock, look.take());
+            profile.recording.digest = digest;
             clock.lap("table");
             diag.note(clock.summary());
-            Ok(made)
+            Ok(profile)
         })
     }
 
@@ -302,7 +278,7 @@ impl<'a> Reading<'_, 'a> {
         'a: 'scope,
     {
         // Of several recordings each has a thread: what is read beside one takes it from another.
-        let is_alone = self.together.is_none() || self.options.reading.threads > 1;
+        let is_alone = self.known.is_none() || self.options.reading.threads > 1;
         let knows_times = dsos.knows_times();
         if is_alone {
             let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
@@ -422,7 +398,7 @@ impl<'a> Reading<'_, 'a> {
     }
 
     fn stacks(&self, (session, samples): (&Session<'a>, &Samples)) -> Stacks {
-        let learned = match self.together {
+        let learned = match self.known {
             Some(known) => Learned::lasting(known.unwinder(session)),
             None => Learned::default(),
         };
@@ -478,7 +454,7 @@ impl<'a> Reading<'_, 'a> {
             ..self.options.mending
         };
         let mended = stitch::mend(collected, session, &again, what);
-        if let Some(known) = self.together {
+        if let Some(known) = self.known {
             known.keep(session, again.into_unwinder());
         }
         if what.stitch {
@@ -493,18 +469,18 @@ impl<'a> Reading<'_, 'a> {
     }
 
     /// Names and lines for all addresses, and the table of them.
-    fn profile<T: Default>(
+    fn profile(
         self,
         (session, samples): (&Session<'a>, &Samples),
         weighing: Weighing,
         stacks: Stacks,
         clock: &mut StageClock,
-        look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
-    ) -> (Profile, T) {
+        look: Look<'_>,
+    ) -> Profile {
         let Self {
             recording,
             store,
-            together,
+            known: shared,
             options,
             needs,
             fields,
@@ -534,15 +510,15 @@ impl<'a> Reading<'_, 'a> {
             threads,
         };
         // Who looks may want more of the same sections.
-        let is_all = together.is_none() && look.is_none();
+        let is_all = shared.is_none() && look.is_none();
         let resolution = if is_all {
             let unpacked = Store::new();
             let debug = DebugStore::apart(&unpacked);
             symbolize::resolve_with(&debug, request, dsos, &wasm)
         } else {
             let none = DebugStore::default();
-            let known = together.map_or(&none, |together| &together.debug);
-            symbolize::resolve_with(known, request, dsos, &wasm)
+            let debug = shared.map_or(&none, |shared| &shared.debug);
+            symbolize::resolve_with(debug, request, dsos, &wasm)
         };
         clock.lap("symbols");
         let elsewhere = roots::of_other_roots(session, &collected, diag);
@@ -621,10 +597,11 @@ impl<'a> Reading<'_, 'a> {
             wasm: &wasm,
             diag,
         };
-        let seen = look.map(|look| look(&stages, &mut profile));
-        let seen = seen.unwrap_or_default();
+        if let Some(look) = look {
+            look(&stages, &mut profile);
+        }
         dsos.report_missed(|id| elsewhere.contains(&id));
-        (profile, seen)
+        profile
     }
 }
 
@@ -651,12 +628,6 @@ fn events(
         }
     }
     events
-}
-
-/// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no
-/// thread to be had, it is done at once.
-pub(super) fn unmap(store: Store) {
-    let _ = std::thread::Builder::new().spawn(move || drop(store));
 }
 
 /// The event that evidence is about, where several have samples.

@@ -6,28 +6,62 @@
 use std::convert::Infallible;
 
 use super::LoadError;
+use super::library::Library;
 use super::options::LoadOptions;
 use super::summary::report_quality;
-use super::together::{Together, in_turn};
-use crate::diagnostics::Diagnostics;
+use crate::check::Evidence;
 use crate::needs::Needs;
 use crate::profile::{Facet, Pool, Profile};
 
+impl Library<'_> {
+    /// Reads a recording, or several as one, and everything that belongs to it.
+    ///
+    /// # Errors
+    /// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are
+    /// warnings.
+    pub fn load(&self, options: &LoadOptions) -> Result<Profile, LoadError> {
+        if are_several(options) {
+            return Ok(load_several(self, options, false)?.0);
+        }
+        let profile = self.read(options, None)?;
+        if options.tells_quality {
+            report_quality(&profile.quality, self.diag());
+        }
+        Ok(profile)
+    }
+
+    /// The same with what each recording says about its own quality.
+    ///
+    /// # Errors
+    /// As [`Library::load`].
+    pub fn load_examined(
+        &self,
+        options: &LoadOptions,
+    ) -> Result<(Profile, Vec<Evidence>), LoadError> {
+        if are_several(options) {
+            return load_several(self, options, true);
+        }
+        let (profile, evidence) = self.examine(options)?;
+        Ok((profile, vec![evidence]))
+    }
+}
+
 /// Whether more than one recording is asked for, or what tells one from others.
-pub(super) fn are_several(options: &LoadOptions) -> bool {
+fn are_several(options: &LoadOptions) -> bool {
     let labels = Facet::Recording.needs() | Facet::Host.needs();
     !options.more.is_empty() || options.needs.intersects(labels)
 }
 
-/// All samples of some recordings, each read by `read`, and what that says besides of those that are in the profile.
+/// All samples of some recordings, and what those that are in the profile say about their own quality if that `is_examined`.
 ///
 /// # Errors
 /// When none of them can be read, or the request fits none.
-pub(super) fn load_several<T>(
+fn load_several(
+    library: &Library<'_>,
     options: &LoadOptions,
-    diag: &Diagnostics,
-    mut read: impl FnMut(&LoadOptions, &Together<'_>) -> Result<(Profile, T), LoadError>,
-) -> Result<(Profile, Vec<T>), LoadError> {
+    is_examined: bool,
+) -> Result<(Profile, Vec<Evidence>), LoadError> {
+    let diag = library.diag();
     let mut all: Vec<LoadOptions> = options.apart().collect();
     // Whatever the order in which they were named.
     all.sort_by_key(|one| one.source.name());
@@ -37,9 +71,16 @@ pub(super) fn load_several<T>(
     let needs = options.needs.difference(options.refused) | Needs::THREADS.only_if(all.len() == 1);
     let mut pool = Pool::new(needs, options.normalizes);
     let mut known: Vec<Likeness> = Vec::new();
-    let (mut said, mut left_out, mut first_error) = (Vec::new(), Vec::new(), None);
-    let Ok(()) = in_turn(&all, diag, |(one, name), together| {
-        match read(one, together) {
+    let (mut evidence, mut left_out, mut first_error) = (Vec::new(), Vec::new(), None);
+    let Ok(()) = library.in_turn(&all, |(one, name), library| {
+        let read = if is_examined {
+            library
+                .examine(one)
+                .map(|(profile, of_it)| (profile, Some(of_it)))
+        } else {
+            library.read(one, None).map(|profile| (profile, None))
+        };
+        match read {
             Ok((profile, _)) if profile.quality.samples() == 0 => {
                 let path = one.source.name();
                 if profile.recording.begin.is_none() {
@@ -48,7 +89,7 @@ pub(super) fn load_several<T>(
                     diag.note(format!("{path}: no sample is asked for"));
                 }
             }
-            Ok((profile, besides)) => {
+            Ok((profile, of_one)) => {
                 let copy = Likeness::of(&profile);
                 if let Some(other) = known.iter().find(|known| known.is_of(&copy)) {
                     diag.warn(format!(
@@ -58,7 +99,7 @@ pub(super) fn load_several<T>(
                 } else {
                     known.push(copy);
                     pool.add(profile, name);
-                    said.push(besides);
+                    evidence.extend(of_one);
                 }
             }
             // It names the recording.
@@ -77,7 +118,7 @@ pub(super) fn load_several<T>(
     diag.leave_out(&left_out, all.len());
     let profile = pool.finish();
     report_quality(&profile.quality, diag);
-    Ok((profile, said))
+    Ok((profile, evidence))
 }
 
 /// What tells whether two files are copies of one recording.

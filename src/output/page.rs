@@ -204,16 +204,6 @@ fn comments(lines: &[String], out: &mut dyn Write) -> io::Result<()> {
         .try_for_each(|line| writeln!(out, "# {}", harmless(line)))
 }
 
-/// Number of lines of [`write_text`].
-#[must_use]
-pub fn text_lines(page: &Page) -> usize {
-    let parts = page.parts.iter().map(|part| match part {
-        Part::Line { .. } => 1,
-        Part::Table(table) => table.rows.len() + usize::from(has_heading(table)),
-    });
-    page.head.len() + page.foot.len() + parts.sum::<usize>()
-}
-
 fn has_heading(table: &Table) -> bool {
     !table.title.is_empty() || table.columns.iter().any(|column| !column.head.is_empty())
 }
@@ -310,7 +300,6 @@ mod tests {
         write_text(&page, &mut out).expect("a vector takes everything");
         let expected = "# pjit\nCPU  own 1%  b 2%\nSelf  share  function      in\n      10.0%  a\\x1b[m       x\n       5.0%  +1 functions\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);
-        assert_eq!(text_lines(&page), expected.lines().count());
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod kernel_maps;
 pub mod listing;
 pub mod maps;
 pub mod marks;
+pub mod records;
 pub mod returns;
 mod running;
 pub mod threads;
@@ -342,11 +343,5 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn main_program(&self, process: ProcessId) -> Option<DsoId> {
         self.programs.get(&process).copied()
-    }
-
-    /// Number of address-space snapshots.
-    #[must_use]
-    pub fn space_count(&self) -> usize {
-        self.spaces.len()
     }
 }

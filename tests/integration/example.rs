@@ -57,6 +57,7 @@ fn summaries_and_comparisons_are_those_of_the_verbs() {
     let path = recording().display().to_string();
     let verbs = [
         ("summary", vec!["summary", "--format", "markdown", &path]),
+        ("stacks", vec!["fold", &path]),
         (
             "compare",
             vec!["diff", "--format", "json", &path, "--to", &path],

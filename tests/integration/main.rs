@@ -35,6 +35,7 @@ mod identity;
 mod inlines;
 mod jitdump;
 mod latency;
+mod libraries;
 mod listings;
 mod lists;
 mod live;

@@ -30,7 +30,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),
-    frames_besides: Some("java -agentpath:libperf-jvmti.so, whose dump has the code"),
+    agent: Some(", whose dump has the code"),
     activities: ACTIVITIES,
     programs: &["java"],
     libraries: &["libjvm", "libjli"],

@@ -265,8 +265,8 @@ pub struct Runtime {
     pub switches: &'static [Switch],
     /// How its code gets frames that can be followed, if not as everybody's.
     pub frames: Option<&'static str>,
-    /// The same where it was told to keep frame pointers, which does not help with everything.
-    pub frames_besides: Option<&'static str>,
+    /// What its agent is good for where it was told to keep frame pointers, which does not help with everything.
+    pub agent: Option<&'static str>,
     /// What of its code is missing in every dump, and that nothing can be done about it.
     pub gaps_in_dump: Option<&'static str>,
     /// The same of perf maps.
@@ -331,7 +331,7 @@ impl Runtime {
         recipes: &[],
         switches: &[],
         frames: None,
-        frames_besides: None,
+        agent: None,
         gaps_in_dump: None,
         gaps_in_map: None,
         gives_up_at_stubs: None,

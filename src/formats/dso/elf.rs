@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::Endianness;
 use object::elf::{
-    CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, ET_CORE, ET_EXEC, ET_REL, FileHeader32,
+    CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, ET_CORE, ET_REL, FileHeader32,
     FileHeader64, FileType, NT_GNU_BUILD_ID, SHF_COMPRESSED, SHT_NOBITS, SHT_NOTE, SectionFlags,
     SectionType,
 };
@@ -221,12 +221,6 @@ impl<'a> ElfFile<'a> {
         self.is_relocatable() && self.has_section(".wasmtime.engine")
     }
 
-    /// Whether the file is `ET_EXEC`: linked for fixed addresses.
-    #[must_use]
-    pub fn is_position_dependent(&self) -> bool {
-        self.file_type == ET_EXEC
-    }
-
     /// `e_entry`
     #[must_use]
     pub fn entry(&self) -> Svma {
@@ -271,16 +265,6 @@ impl<'a> ElfFile<'a> {
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.data
-    }
-
-    /// The lowest stated address of a segment: what `RelAddr`s count from.
-    #[must_use]
-    pub fn base_svma(&self) -> Svma {
-        self.segments
-            .iter()
-            .map(|s| s.svma)
-            .min()
-            .unwrap_or_default()
     }
 
     /// The first section of exactly this name, decompressed. `None` when there is none, or when

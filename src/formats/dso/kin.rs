@@ -67,6 +67,14 @@ impl<'a> Kin<'a> {
         Ok(file)
     }
 
+    /// Forgets where files and kernels are, and nothing that follows from their bytes.
+    pub fn forget_places(&self) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.by_door.clear();
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.clear();
+    }
+
     /// What packed bytes hold; `unpack` unpacks them if nobody has.
     pub(super) fn unpacked(
         &self,

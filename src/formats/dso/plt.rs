@@ -118,17 +118,15 @@ fn section<'e, 'a>(elf: &'e ElfFile<'a>, name: &str) -> Option<(usize, &'e Secti
 /// Sizes of the header and of an entry.
 fn sizes(arch: Option<Arch>, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
     match arch {
-        Some(Arch::Aarch64) => Some((32, 16)),
-        Some(Arch::Arm) => Some((20, 12)),
-        Some(Arch::X86_64 | Arch::X86) => {
+        Some(arch) => Some(arch.plt().unwrap_or_else(|| {
             let by_alignment = if plt.addralign == 8 { 8 } else { 16 };
             let size = if matches!(plt.entsize, 8 | 16) {
                 plt.entsize
             } else {
                 by_alignment
             };
-            Some((size, size))
-        }
+            (size, size)
+        })),
         None => (plt.entsize != 0).then_some((plt.entsize, plt.entsize)),
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::runtimes::{Producer, Runtime, programs};
 
-use super::{Again, Culprit};
+use super::Culprit;
+use super::remedy::Remedy;
 
 /// Sizes are recommended in steps of so many bytes.
 const STEP: u64 = 1024;
@@ -27,35 +28,34 @@ pub(super) fn dump_size(sizes: &DumpSizes) -> Option<u64> {
 
 /// How to record stacks that were cut: the one way that helps most of them. Go keeps frame pointers always, and goroutines
 /// whose stacks are cut are as a rule deep.
-pub(super) fn for_short_stacks(sizes: &DumpSizes, is_go: bool) -> String {
-    const NO_LIMIT: &str = "pjit record -g";
+pub(super) fn for_short_stacks(sizes: &DumpSizes, is_go: bool) -> Remedy {
     let helps_most = sizes.known == 0 || sizes.beyond * 2 <= sizes.known;
     match dump_size(sizes).filter(|_| helps_most) {
-        Some(size) => format!("pjit record --call-graph dwarf,{size}"),
-        None if is_go => NO_LIMIT.to_owned(),
-        None => format!(
-            "{NO_LIMIT}, with everything built by -fno-omit-frame-pointer, has no such limit"
-        ),
+        Some(size) => Remedy::record(format!("--call-graph dwarf,{size}")),
+        None if is_go => Remedy::record("-g"),
+        None => Remedy::record("-g")
+            .then(", with everything built by -fno-omit-frame-pointer, has no such limit"),
     }
 }
 
 /// How code gets frames that can be followed. `were_kept`: runtimes that can be told to keep frame pointers were told so.
-pub(super) fn for_frames(culprits: &[Culprit], were_kept: bool) -> Vec<String> {
+pub(super) fn for_frames(culprits: &[Culprit], were_kept: bool) -> Vec<Remedy> {
     let runtimes = || culprits.iter().filter_map(|culprit| culprit.runtime);
     let has_file = culprits.iter().any(|culprit| culprit.runtime.is_none());
     let of_file = has_file
         .then_some("build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer");
     let is_there = |runtime: &&Runtime| runtimes().any(|found| found == runtime.producer);
     let named = Producer::all().filter(is_there).filter_map(|runtime| {
-        let besides = runtime.frames_besides.filter(|_| were_kept);
-        besides.or(runtime.frames)
+        let agent = runtime.agent.filter(|_| were_kept);
+        let agent = agent.map(|why| Remedy::java_agent().then(why));
+        agent.or_else(|| runtime.frames.map(Remedy::from))
     });
     let has_other = runtimes().any(|runtime| runtime.row().frames.is_none());
     let of_others = has_other.then_some(
         "code made at run time: have the runtime keep frame pointers or write a jitdump, which has the code",
     );
-    let given = of_file.into_iter().chain(named).chain(of_others);
-    given.map(str::to_owned).collect()
+    let (of_file, of_others) = (of_file.map(Remedy::from), of_others.map(Remedy::from));
+    of_file.into_iter().chain(named).chain(of_others).collect()
 }
 
 /// Where to put files that were not found. `changed`: something else lies in their place.
@@ -205,38 +205,16 @@ fn python_version(rest: &str) -> Option<&str> {
 }
 
 /// A larger buffer, or less to put into it.
-pub(super) fn for_loss(frequency: Option<u64>) -> [String; 2] {
+pub(super) fn for_loss(frequency: Option<u64>) -> [Remedy; 2] {
     let less = match frequency {
-        Some(hertz) => format!("pjit record -F {}", (hertz / 4).max(1)),
-        None => "pjit record -c with a larger period".to_owned(),
+        Some(hertz) => Remedy::record(format!("-F {}", (hertz / 4).max(1))),
+        None => Remedy::record("-c with a larger period"),
     };
     [
-        "pjit record -m 16M (as root, or after sysctl kernel.perf_event_mlock_kb=65536)".to_owned(),
-        format!("{less}, and no larger --call-graph dwarf,SIZE than needed"),
+        Remedy::record("-m 16M")
+            .then(" (as root, or after sysctl kernel.perf_event_mlock_kb=65536)"),
+        less.then(", and no larger --call-graph dwarf,SIZE than needed"),
     ]
-}
-
-/// Advice for a recording of `pjit record`: what it did already helps nobody, and options are for the same command once more.
-pub(super) fn for_own(fix: &str, again: &Again) -> Option<String> {
-    /// What it does without being told.
-    const DONE: [&str; 2] = ["pjit record, which ", "pjit record asks runtimes"];
-    /// The whole machine is another thing to record.
-    const MACHINE: &str = "pjit record -a";
-    if fix == "pjit record" || DONE.iter().any(|done| fix.contains(done)) {
-        return None;
-    }
-    let fix = fix.replace("pjit record, or ", "");
-    let Again::By(command) = again else {
-        return Some(fix);
-    };
-    if fix.starts_with(MACHINE) {
-        return Some(fix);
-    }
-    let agent = format!("{command} --java-agent libperf-jvmti.so");
-    let options = fix
-        .replace("pjit record -", &format!("{command} -"))
-        .replace("java -agentpath:libperf-jvmti.so", &agent);
-    Some(options.replace("pjit record without", &format!("{command} without")))
 }
 
 /// A word for a shell, whatever is in it. Control characters are made visible where it is printed.

@@ -9,14 +9,14 @@ use crate::perfdata::{Damage, Ring, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::runtimes::programs::{self, Told};
-
 use crate::unit::Unit;
 
 use super::advice;
+use super::remedy::{Draft, Remedy, finding};
 use super::wasm;
 use super::{
-    Brief, Clock, Culprit, Dump, Early, EndShare, Evidence, Finding, Level, Limits, Numbers,
-    OfEvent, Reason, Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
+    Brief, Clock, Culprit, Dump, Early, EndShare, Evidence, Level, Limits, Numbers, OfEvent,
+    Reason, Skipped, Unresolved, Verdict, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
@@ -27,11 +27,6 @@ const MOST_IN_GAPS: f64 = 5.0;
 const MISSING_WORTH_WARNING: f64 = 5.0;
 /// With more of it, less than half is known to be counted.
 const MOST_MISSING: f64 = 50.0;
-/// What helps where threads are too short to be sampled.
-const FOR_BRIEF: [&str; 2] = [
-    "pjit record -F 9999",
-    "pjit record -a, whose clocks belong to CPUs, then summary --comm",
-];
 /// Per cent of the CPU time with samples below which conclusions are of something else than the program.
 const LEAST_SEEN: f64 = 80.0;
 /// Per cent of it with samples that is not worth a warning.
@@ -63,22 +58,14 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
     debug_info(evidence, &mut findings);
     wasm::judge(evidence, &mut findings);
     evidence.weights.judge(&mut findings);
-    let has_fix = |begin| {
-        let mut fixes = findings.iter().flat_map(|finding| &finding.fixes);
-        fixes.any(|fix| fix.starts_with(begin))
-    };
-    let advises_copies = has_fix(WITHOUT_G);
-    if let Some(again) = &evidence.again {
-        for finding in &mut findings {
-            let fixes = std::mem::take(&mut finding.fixes);
-            let fixes = fixes.iter().filter_map(|fix| advice::for_own(fix, again));
-            finding.fixes = fixes.collect();
-        }
-    }
+    let mut remedies = findings.iter().flat_map(|finding| &finding.remedies);
+    let advises_copies = remedies.any(|remedy| remedy.records_with(WITHOUT_G));
+    let again = evidence.again.as_ref();
+    let findings = findings.into_iter().map(|draft| draft.written(again));
     Verdict {
         path: evidence.path.clone(),
         limits,
-        findings,
+        findings: findings.collect(),
         files: evidence.files.clone(),
         numbers: Numbers {
             samples: evidence.loss.samples,
@@ -92,8 +79,8 @@ pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limi
     }
 }
 
-/// How advice begins where frame pointers do not lead to the end of stacks.
-const WITHOUT_G: &str = "pjit record without -g";
+/// The advice where frame pointers do not lead to the end of stacks.
+const WITHOUT_G: &str = "without -g";
 
 /// Samples of which names are asked: what the idle task runs has one nearly always, and says nothing of the rest.
 const fn busy(evidence: &Evidence) -> u64 {
@@ -119,22 +106,7 @@ fn advised_stack_size(evidence: &Evidence) -> Option<u64> {
     is_worth.then(|| advice::dump_size(&evidence.sizes))?
 }
 
-impl Finding {
-    /// What is too little to alarm anybody is told without advice.
-    fn without_advice_below(mut self, level: Level) -> Self {
-        if self.level < level {
-            self.fixes.clear();
-        }
-        self
-    }
-
-    pub(super) fn fixed_by(mut self, fixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.fixes.extend(fixes.into_iter().map(Into::into));
-        self
-    }
-}
-
-fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
     let whole = &evidence.whole;
     let bytes = whole.bytes;
     let stop =
@@ -164,7 +136,7 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "recording",
             format!("the last records are missing: perf record -z kept what did not fit into its last packet; {bytes} bytes of records are there"),
         )
-        .fixed_by(["pjit record --no-z, or perf record without -z"]),
+        .fixed_by([Remedy::record("--no-z").then(", or perf record without -z")]),
         Some(Damage::Broken) => finding(
             Level::Fail,
             "recording",
@@ -217,7 +189,9 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             "{share} of the samples lie in files that the recording has no build ID of; they are used as they are now: {}",
             names(&evidence.unchecked, evidence)
         );
-        let fix = "pjit record, which notes them as files are mapped, also in containers; or perf record --buildid-mmap, which does so too";
+        let fix = Remedy::done(
+            "pjit record, which notes them as files are mapped, also in containers; or perf record --buildid-mmap, which does so too",
+        );
         out.push(finding(Level::Note, "recording.build-ids", text).fixed_by([fix]));
     }
     if let Some(status @ 1..) = evidence.status {
@@ -243,7 +217,7 @@ fn samples(
     evidence: &Evidence,
     about: Option<(String, u64)>,
     limits: &Limits,
-    out: &mut Vec<Finding>,
+    out: &mut Vec<Draft>,
 ) {
     let loss = &evidence.loss;
     let (samples, lost) = (loss.samples, loss.lost);
@@ -253,11 +227,11 @@ fn samples(
         let row = finding(Level::Fail, "samples", text);
         out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
     } else if samples == 0 && lost == 0 {
-        out.push(
-            finding(Level::Fail, "samples", "none").fixed_by([
-                "record longer, or another event: pjit record -e cpu-clock where there are no hardware counters",
-            ]),
-        );
+        out.push(finding(Level::Fail, "samples", "none").fixed_by([
+            Remedy::from("record longer, or another event: ").then(Remedy::record(
+                "-e cpu-clock where there are no hardware counters",
+            )),
+        ]));
     }
     let share = percent(lost, lost.saturating_add(samples));
     let text = format!(
@@ -288,7 +262,9 @@ fn samples(
         let text = format!(
             "{which} not recorded: no event followed (perf record -i, --per-thread, or groups with :S)"
         );
-        let fix = "record without these: pjit record, or perf record without -i";
+        let fix = Remedy::from("record without these: ")
+            .then(Remedy::record_or())
+            .then("perf record without -i");
         out.push(finding(Level::Warn, "samples.not-followed", text).fixed_by([fix]));
     }
     match evidence.brief.used {
@@ -311,7 +287,8 @@ fn samples(
             percent(loss.guests, all),
             loss.guests
         );
-        let fix = "record in the guest, or the host alone: pjit record -e cycles:H";
+        let fix = Remedy::from("record in the guest, or the host alone: ")
+            .then(Remedy::record("-e cycles:H"));
         out.push(finding(Level::Warn, "samples.guests", text).fixed_by([fix]));
     }
     if loss.throttled > 0 {
@@ -322,15 +299,15 @@ fn samples(
             loss.throttled
         );
         let fixes = [
-            "pjit record -F with a lower frequency",
-            "sysctl kernel.perf_cpu_time_max_percent=0",
+            Remedy::record("-F with a lower frequency"),
+            Remedy::from("sysctl kernel.perf_cpu_time_max_percent=0"),
         ];
         out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
     }
 }
 
 /// Threads and processes that ended before their next sample.
-fn brief(brief: &Brief, out: &mut Vec<Finding>) {
+fn brief(brief: &Brief, out: &mut Vec<Draft>) {
     let level = match brief.share() {
         share if share > MOST_MISSING => Level::Fail,
         share if share >= MISSING_WORTH_WARNING => Level::Warn,
@@ -342,7 +319,15 @@ fn brief(brief: &Brief, out: &mut Vec<Finding>) {
         Unit::Nanoseconds.human(brief.missing),
         Unit::Nanoseconds.human(brief.missing.saturating_add(brief.sampled)),
     );
-    out.push(finding(level, "samples.brief", text).fixed_by(FOR_BRIEF));
+    out.push(finding(level, "samples.brief", text).fixed_by(for_brief()));
+}
+
+/// What helps where threads are too short to be sampled. The whole machine is another thing to record, so that this is no option for the same command.
+fn for_brief() -> [Remedy; 2] {
+    [
+        Remedy::record("-F 9999"),
+        "pjit record -a, whose clocks belong to CPUs, then summary --comm".into(),
+    ]
 }
 
 fn ended_before(brief: &Brief) -> String {
@@ -353,7 +338,7 @@ fn ended_before(brief: &Brief) -> String {
 }
 
 /// CPU time that the command used and no sample stands for. It knows better than lives of threads, which may have slept.
-fn unseen(evidence: &Evidence, used: u64, out: &mut Vec<Finding>) {
+fn unseen(evidence: &Evidence, used: u64, out: &mut Vec<Draft>) {
     let (brief, loss) = (&evidence.brief, &evidence.loss);
     // Lost samples are a finding of their own.
     let lost = percent(loss.lost, loss.samples) / 100.0 * brief.sampled as f64;
@@ -381,7 +366,7 @@ fn unseen(evidence: &Evidence, used: u64, out: &mut Vec<Finding>) {
     let row = finding(level, "samples.unseen", text);
     // What ended perf is said before, and no rate mends that.
     let is_mended = are_brief || evidence.early.is_none();
-    out.push(row.fixed_by(FOR_BRIEF.into_iter().filter(|_| is_mended)));
+    out.push(row.fixed_by(for_brief().into_iter().filter(|_| is_mended)));
 }
 
 /// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.
@@ -408,9 +393,10 @@ fn by_event(evidence: &Evidence) -> String {
 
 /// Whether there are enough samples to tell shares: of the event that is asked about, else of the one with most. Others that
 /// have few are worth a note.
-fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: &mut Vec<Finding>) {
+fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: &mut Vec<Draft>) {
     let is_few = |samples: u64| samples > 0 && samples < limits.min_samples;
-    let fix = "record longer, or pjit record -F with a higher frequency";
+    let fix =
+        || Remedy::from("record longer, or ").then(Remedy::record("-F with a higher frequency"));
     let text = |samples: u64, name: Option<&str>| match name {
         Some(name) if evidence.events.len() > 1 => {
             format!("{samples} samples of {name} are too few to tell shares")
@@ -424,7 +410,7 @@ fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: 
         None => (judged.event.as_deref(), judged.samples),
     };
     if is_few(samples) {
-        out.push(finding(Level::Fail, "samples.few", text(samples, name)).fixed_by([fix]));
+        out.push(finding(Level::Fail, "samples.few", text(samples, name)).fixed_by([fix()]));
     }
     let others = evidence.events.iter().filter(|event| event.is_sampled);
     let are_several = judged.event.is_some();
@@ -449,7 +435,7 @@ fn precision(samples: u64) -> String {
 const WORTH_WARNING_OF_NONE: f64 = 10.0;
 
 /// The lines about stacks; the share of whole ones.
-fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Option<f64> {
+fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) -> Option<f64> {
     let count = |wanted: &dyn Fn(StackEnd) -> bool| -> u64 {
         evidence
             .ends
@@ -478,7 +464,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
         };
         out.push(
             finding(level, "stacks", "none were recorded: flat views only")
-                .fixed_by(["pjit record"]),
+                .fixed_by([Remedy::done("pjit record")]),
         );
         return None;
     }
@@ -503,13 +489,13 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
                 format!(
                     "from the processor's record of calls (LBR): {reach}; what it does not keep is missing in them"
                 ),
-                "pjit record, or pjit record -g with everything built by -fno-omit-frame-pointer"
-                    .to_owned(),
+                for_calls_kept(),
             )
         } else {
             (
                 format!("found by frame pointers: {reach}; {absent}"),
-                format!("{WITHOUT_G}, or build everything with -fno-omit-frame-pointer"),
+                Remedy::record(WITHOUT_G)
+                    .then(", or build everything with -fno-omit-frame-pointer"),
             )
         };
         let row = finding(level, "stacks", text).fixed_by([fix]);
@@ -550,28 +536,27 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Optio
             _ => Level::Warn,
         };
         let text = format!("{missing} samples have none ({share:.2}%)");
-        let row = finding(level, "stacks.none", text).fixed_by(["pjit record"]);
+        let row = finding(level, "stacks.none", text).fixed_by([Remedy::done("pjit record")]);
         out.push(row.without_advice_below(Level::Warn));
     }
     Some(complete_share / 100.0)
 }
 
 /// The lines for what is known to be missing in chains that the kernel or the processor found.
-fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
+fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Draft> {
     /// Per cent of the chains from which on missing callers are worth a warning.
     const WORTH_WARNING_OF_CALLERS: f64 = 5.0;
     let samples = |end: StackEnd| -> u64 {
         let of_end = evidence.ends.iter().filter(|share| share.end == end);
         of_end.map(|share| share.samples).sum()
     };
-    let part = |end, worth, check, what: &str, fix: &str| {
+    let part = |end, worth, check, what: &str, fix: Option<Remedy>| {
         let share = percent(samples(end), recorded);
         let level = if share >= worth {
             Level::Warn
         } else {
             Level::Note
         };
-        let fix = Some(fix).filter(|fix| !fix.is_empty());
         let row = finding(level, check, format!("{share:.2}% {what}")).fixed_by(fix);
         (share > 0.0).then(|| row.without_advice_below(Level::Warn))
     };
@@ -583,8 +568,8 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
     let lacks = ends.find(|share| share.end == StackEnd::CallerMissing);
     let copies = match lacks {
         // What its runtime has in assembler lacks the one caller; copies of Go's stacks end where it changes stacks.
-        Some(share) if is_go(share, evidence) => String::new(),
-        _ => format!("{WITHOUT_G}: it copies stacks, which need no frames"),
+        Some(share) if is_go(share, evidence) => None,
+        _ => Some(Remedy::record(WITHOUT_G).then(": it copies stacks, which need no frames")),
     };
     let parts = [
         part(
@@ -592,28 +577,31 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
             WORTH_WARNING_OF_CALLERS,
             "stacks.caller-missing",
             "lack a caller, behind a function that has no frame of its own; [caller missing] stands there",
-            &copies,
+            copies,
         ),
         part(
             StackEnd::ChainFull,
             WORTH_WARNING,
             "stacks.too-deep",
             "have as many frames as the kernel records, so that outer ones are missing; [too deep] stands there",
-            "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024",
+            Some(
+                "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024"
+                    .into(),
+            ),
         ),
         part(
             StackEnd::BranchesFull,
             WORTH_WARNING,
             "stacks.calls-kept",
             &kept,
-            "pjit record, or pjit record -g with everything built by -fno-omit-frame-pointer",
+            Some(for_calls_kept()),
         ),
     ];
     parts.into_iter().flatten().collect()
 }
 
 /// The line for stacks within which frames are missing.
-fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
+fn skipped(evidence: &Evidence, walked: u64) -> Option<Draft> {
     const AT_ENDS: &str = "before its frame is built or behind its end";
     let Skipped {
         samples,
@@ -652,7 +640,7 @@ fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
 }
 
 /// The lines for what was put under cut stacks.
-fn completed(evidence: &Evidence, walked: u64) -> impl Iterator<Item = Finding> + use<> {
+fn completed(evidence: &Evidence, walked: u64) -> impl Iterator<Item = Draft> + use<> {
     let share = percent(evidence.mended.stitched, walked);
     let text = format!(
         "{share:.2}% were completed from other samples of their thread ({} of {walked}), an inference: est. error {:.1}%",
@@ -678,7 +666,7 @@ fn part_of_stacks(
     walked: u64,
     is_bad: bool,
     evidence: &Evidence,
-) -> Option<Finding> {
+) -> Option<Draft> {
     let per_cent = percent(share.samples, walked);
     let level = if per_cent >= WORTH_WARNING {
         Level::Warn
@@ -717,7 +705,9 @@ fn part_of_stacks(
             "stacks.other-stack",
             front + "go on on another stack, which perf does not record (the runtime switches between stacks): " + &found_in,
         )
-        .fixed_by(is_go(share, evidence).then_some("pjit record -g: Go keeps frame pointers, which lead from stack to stack")),
+        .fixed_by(is_go(share, evidence).then(|| {
+            Remedy::record("-g").then(": Go keeps frame pointers, which lead from stack to stack")
+        })),
         StackEnd::ReturnProbe => finding(
             helpless,
             "stacks.return-probe",
@@ -738,7 +728,7 @@ fn part_of_stacks(
             "stacks.registers",
             front + &why_not_walked(evidence),
         )
-        .fixed_by(["pjit record -g"]),
+        .fixed_by([Remedy::record("-g")]),
         StackEnd::TooDeep => finding(helpless, "stacks.too-deep", front + "have too many frames"),
         StackEnd::NotRecorded
         | StackEnd::Complete
@@ -800,7 +790,7 @@ fn short_stacks(sizes: &DumpSizes) -> String {
     }
 }
 
-fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
     let samples = busy(evidence);
     if samples == 0 {
         return;
@@ -853,7 +843,7 @@ fn is_told_of_kernel(part: &Unresolved, evidence: &Evidence) -> bool {
 }
 
 /// The line for one reason why samples have no name.
-fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
+fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Draft {
     let share = percent(part.samples, busy(evidence));
     let level = if share >= WORTH_WARNING {
         Level::Warn
@@ -929,7 +919,8 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             )
             .fixed_by([LET_IT_END]),
             None => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
-                "lost records or perf record --no-… options hide mappings: pjit record -m 16M",
+                Remedy::from("lost records or perf record --no-… options hide mappings: ")
+                    .then(Remedy::record("-m 16M")),
             ]),
         },
         Reason::Other => row("symbols.other", "in other places: "),
@@ -954,6 +945,13 @@ fn cut_dumps(evidence: &Evidence) -> Option<String> {
     })
 }
 
+/// The processor's record of calls has no more than it keeps.
+fn for_calls_kept() -> Remedy {
+    Remedy::record_or()
+        .then(Remedy::record("-g"))
+        .then(" with everything built by -fno-omit-frame-pointer")
+}
+
 fn for_stale_dumps() -> [&'static str; 1] {
     ["remove old dumps before recording; --jitdump FILE_OR_DIR with the dump of this run"]
 }
@@ -973,21 +971,19 @@ fn for_kernel_symbols() -> [&'static str; 2] {
 }
 
 /// Whether a dump was expected decides where to look for it.
-fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<String> {
+fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<Remedy> {
     let missing = evidence
         .absent
         .iter()
         .any(|absent| absent.why == Absence::Missing);
     if missing {
-        return vec![
-            "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
-        ];
+        return vec!["--jitdump FILE_OR_DIR with the dumps that are named below as missing".into()];
     }
     if let Some(fix) = evidence.dumps.iter().find_map(Dump::given_up) {
-        return vec![fix.to_owned()];
+        return vec![fix.into()];
     }
     if let Some(fix) = evidence.loses_dumps {
-        return vec![fix.to_owned()];
+        return vec![fix.into()];
     }
     let has_empty = || {
         evidence
@@ -996,14 +992,14 @@ fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<String> {
             .any(|absent| absent.why == Absence::Empty)
     };
     if cut_dumps(evidence).is_some() || has_empty() {
-        return vec![LET_IT_END.to_owned()];
+        return vec![LET_IT_END.into()];
     }
     let (maps, dumps): (Vec<_>, Vec<_>) = evidence.dumps.iter().partition(|dump| dump.is_perf_map);
     if let Some(dump) = dumps.iter().find(|dump| dump.is_growing) {
-        return vec![format!(
+        return vec![Remedy::from(format!(
             "{} is still being written, in large pieces: when the program has ended, ask again with --jitdump",
             dump.name
-        )];
+        ))];
     }
     // What every dump lacks is little; of more nobody knows that it is this.
     let is_little = percent(samples, busy(evidence)) <= MOST_IN_GAPS;
@@ -1013,8 +1009,9 @@ fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<String> {
         .find_map(|dump| dump.producer.row().gaps_in_dump);
     let in_maps = || maps.iter().find_map(|map| map.producer.row().gaps_in_map);
     if let Some(reason) = in_dumps.or_else(in_maps) {
-        return vec![reason.to_owned()];
+        return vec![reason.into()];
     }
+    let tell = || Remedy::from("have the runtime tell: ").then(Remedy::record_or());
     let told = evidence.untold.first().map(|name| programs::told_by(name));
     match told.unwrap_or_default() {
         Told::By(recipe) => {
@@ -1022,26 +1019,22 @@ fn for_unknown_code(evidence: &Evidence, samples: u64) -> Vec<String> {
                 "" => String::new(),
                 besides => format!(" ({besides})"),
             };
-            return vec![format!(
-                "have the runtime tell: pjit record, or {}{besides}",
-                recipe.begins
-            )];
+            return vec![tell().then(format!("{}{besides}", recipe.begins))];
         }
         Told::Never(name) => {
-            return vec![format!(
+            return vec![Remedy::from(format!(
                 "{name} has no switch that tells of its code; what it compiles stays without names"
-            )];
+            ))];
         }
         Told::Unknown => {}
     }
     vec![
-        "have the runtime tell: pjit record, or by hand as pjit guide record says".to_owned(),
-        "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved"
-            .to_owned(),
+        tell().then("by hand as pjit guide record says"),
+        "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved".into(),
     ]
 }
 
-fn clock(evidence: &Evidence, out: &mut Vec<Finding>) {
+fn clock(evidence: &Evidence, out: &mut Vec<Draft>) {
     let name = match &evidence.clock {
         Clock::Monotonic => "monotonic (-k mono), that of dumps".to_owned(),
         Clock::Scheduler => "the kernel's own (no -k)".to_owned(),
@@ -1063,7 +1056,9 @@ fn clock(evidence: &Evidence, out: &mut Vec<Finding>) {
     };
     let row = finding(level, "clock", text);
     out.push(if level > Level::Ok {
-        row.fixed_by(["pjit record, which takes the clock of dumps (-k mono)"])
+        row.fixed_by([Remedy::done(
+            "pjit record, which takes the clock of dumps (-k mono)",
+        )])
     } else {
         row
     });
@@ -1088,7 +1083,7 @@ fn clock_words(dump: &Dump) -> &str {
     }
 }
 
-fn dumps(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+fn dumps(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
     let told: Vec<String> = evidence
         .dumps
         .iter()
@@ -1151,7 +1146,7 @@ fn dumps(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
 }
 
-fn doubtful(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+fn doubtful(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
     let (own, called) = evidence.doubtful;
     if own + called == 0 {
         return;
@@ -1169,11 +1164,11 @@ fn doubtful(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         "{share:.2}% of the samples lie where perf maps tell of several functions, {callers:.2}% more were called there; the last name \
          is shown, for maps have no times"
     );
-    let fix = "record a dump, which has times: pjit record asks runtimes for it";
+    let fix = Remedy::done("record a dump, which has times: pjit record asks runtimes for it");
     out.push(finding(level, "dumps.reused", text).fixed_by([fix]));
 }
 
-fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
+fn absent_dumps(evidence: &Evidence, out: &mut Vec<Draft>) {
     let describe = |paths: Vec<String>| {
         let shown = paths
             .iter()
@@ -1225,7 +1220,7 @@ fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
     }
 }
 
-fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
+fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Draft>) {
     let name = &dump.name;
     if dump.is_growing {
         let text = format!(
@@ -1266,7 +1261,7 @@ fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
     }
 }
 
-fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
+fn kernel(evidence: &Evidence, out: &mut Vec<Draft>) {
     let kernel = &evidence.kernel;
     let share = share_of(kernel.samples, evidence);
     let source = &kernel.source;
@@ -1300,7 +1295,7 @@ fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
     out.push(row);
 }
 
-fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
+fn debug_info(evidence: &Evidence, out: &mut Vec<Draft>) {
     let worth = |culprit: &&Culprit| percent(culprit.samples, busy(evidence)) >= WORTH_NOTING;
     let bare: Vec<Culprit> = evidence
         .without_dwarf

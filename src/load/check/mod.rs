@@ -8,6 +8,7 @@ mod advice;
 mod brief;
 mod gather;
 mod judge;
+mod remedy;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -515,15 +516,6 @@ impl Verdict {
         let limit = if strict { Level::Warn } else { Level::Fail };
         let failed = self.findings.iter();
         failed.filter(move |f| f.level >= limit).map(|f| f.check)
-    }
-}
-
-fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
-    Finding {
-        level,
-        check,
-        text: text.into(),
-        fixes: Vec::new(),
     }
 }
 

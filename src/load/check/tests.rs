@@ -1,6 +1,7 @@
 //! Limits, levels and advice.
 
-use super::advice::{dump_size, for_own, for_short_stacks, for_stripped, quoted};
+use super::advice::{dump_size, for_short_stacks, for_stripped, quoted};
+use super::remedy::Remedy;
 use super::*;
 use crate::jit::{Absence, ProcessId};
 
@@ -243,7 +244,10 @@ fn dump_sizes_are_rounded_and_bounded() {
     assert_eq!(dump_size(&sizes(10, 10, 0, 8192)), Some(65_528));
     assert_eq!(dump_size(&sizes(10, 10, 0, 65_528)), None);
     // One way, that which helps most of them.
-    let fix = |sizes, is_go| for_short_stacks(&sizes, is_go);
+    let fix = |sizes, is_go| {
+        let remedy = for_short_stacks(&sizes, is_go);
+        remedy.text(None).expect("it helps")
+    };
     let large = "pjit record --call-graph dwarf,18432";
     assert_eq!(fix(sizes(10, 0, 17_800, 8192), false), large);
     assert_eq!(fix(sizes(10, 3, 17_800, 8192), true), large);
@@ -660,35 +664,48 @@ fn advice_for_go_is_of_one_mind() {
 #[test]
 fn own_recordings_are_advised_options() {
     let by = Again::By("pjit record --again out".to_owned());
-    let own = |fix: &str| for_own(fix, &by);
+    let own = |remedy: &Remedy| remedy.text(Some(&by));
+    let anew = |remedy: &Remedy| remedy.text(Some(&Again::Anew));
+    let others = |remedy: &Remedy| remedy.text(None);
+    let longer = Remedy::from("record longer, or ").then(Remedy::record("-F 9999"));
     assert_eq!(
-        own("pjit record --call-graph dwarf,18432").as_deref(),
-        Some("pjit record --again out --call-graph dwarf,18432")
+        own(&longer).as_deref(),
+        Some("record longer, or pjit record --again out -F 9999")
     );
+    // The processes may have ended.
+    for text in [anew(&longer), others(&longer)] {
+        assert_eq!(
+            text.as_deref(),
+            Some("record longer, or pjit record -F 9999")
+        );
+    }
+    let agent = Remedy::java_agent().then(", whose dump has the code");
     assert_eq!(
-        own("record longer, or pjit record -F with a higher frequency").as_deref(),
-        Some("record longer, or pjit record --again out -F with a higher frequency")
-    );
-    assert_eq!(
-        own("pjit record without -g").as_deref(),
-        Some("pjit record --again out without -g")
-    );
-    assert_eq!(
-        own("java -agentpath:libperf-jvmti.so, whose dump has the code").as_deref(),
+        own(&agent).as_deref(),
         Some("pjit record --again out --java-agent libperf-jvmti.so, whose dump has the code")
     );
-    assert_eq!(own("pjit record"), None);
-    assert_eq!(own("pjit record, which takes the clock of dumps"), None);
     assert_eq!(
-        own("have the runtime tell: pjit record, or node --perf-prof").as_deref(),
-        Some("have the runtime tell: node --perf-prof")
+        anew(&agent).as_deref(),
+        Some("java -agentpath:libperf-jvmti.so, whose dump has the code")
     );
-    let machine = "pjit record -a, whose clocks belong to CPUs";
-    assert_eq!(own(machine).as_deref(), Some(machine));
-    // The processes may have ended.
-    let frequency = "pjit record -F 249";
-    assert_eq!(for_own(frequency, &Again::Anew).as_deref(), Some(frequency));
-    assert_eq!(for_own("pjit record", &Again::Anew), None);
+    let done = Remedy::done("pjit record, which takes the clock of dumps");
+    assert_eq!((own(&done), anew(&done)), (None, None));
+    assert_eq!(
+        others(&done).as_deref(),
+        Some("pjit record, which takes the clock of dumps")
+    );
+    let tell = Remedy::from("have the runtime tell: ").then(Remedy::record_or());
+    let tell = tell.then("node --perf-prof");
+    for text in [own(&tell), anew(&tell)] {
+        assert_eq!(
+            text.as_deref(),
+            Some("have the runtime tell: node --perf-prof")
+        );
+    }
+    assert_eq!(
+        others(&tell).as_deref(),
+        Some("have the runtime tell: pjit record, or node --perf-prof")
+    );
     let evidence = Evidence {
         ends: vec![ends(StackEnd::NotRecorded, 1000)],
         again: Some(by),

@@ -6,8 +6,9 @@
 use crate::session::Target;
 use crate::wasm::{self, Finding as Compiled, Source};
 
+use super::remedy::{Draft, finding};
 use super::stages::Stages;
-use super::{Evidence, Finding, Level, finding, percent};
+use super::{Evidence, Level, percent};
 
 /// Samples in code that wasmtime made of WebAssembly.
 #[derive(Debug, Clone, Default)]
@@ -112,7 +113,7 @@ fn module(command: &[String]) -> String {
 }
 
 /// The line of the table; none where no code of WebAssembly was sampled.
-pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Finding>) {
+pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Draft>) {
     let lines = &evidence.wasm;
     if lines.samples == 0 {
         return;

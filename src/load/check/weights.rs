@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Level, percent};
+use super::remedy::{Draft, Remedy, finding};
+use super::{Level, percent};
 use crate::ids::Idx;
 use crate::jit::ProcessId;
 use crate::perfdata::attr::sample_type;
@@ -116,18 +117,9 @@ impl Weights {
     }
 
     /// What is to be said of it.
-    pub(super) fn judge(&self, out: &mut Vec<Finding>) {
-        let mut say = |level, check, text: String, fix: &str| {
-            out.push(Finding {
-                level,
-                check,
-                text,
-                fixes: if fix.is_empty() {
-                    Vec::new()
-                } else {
-                    vec![fix.to_owned()]
-                },
-            });
+    pub(super) fn judge(&self, out: &mut Vec<Draft>) {
+        let mut say = |level, check, text: String, fix: Option<Remedy>| {
+            out.push(finding(level, check, text).fixed_by(fix));
         };
         if let Some((there, lost)) = self.probes {
             let share = percent(lost, lost.saturating_add(there));
@@ -138,13 +130,10 @@ impl Weights {
                 _ => Level::Ok,
             };
             let text = format!("{there} events of probes, {lost} lost ({share:.2}%)");
-            let fix = "pjit record -m 64M, and stacks of 1024 bytes: --call-graph dwarf,1024";
-            say(
-                level,
-                "weights.lost",
-                text,
-                if level > Level::Ok { fix } else { "" },
-            );
+            let fix = Remedy::record("-m 64M")
+                .then(", and stacks of 1024 bytes: --call-graph dwarf,1024");
+            let fix = (level > Level::Ok).then_some(fix);
+            say(level, "weights.lost", text, fix);
         }
         if !self.without_allocations.is_empty() {
             let names = self.without_allocations.iter().take(NAMES);
@@ -153,7 +142,7 @@ impl Weights {
                 "no allocation was recorded of {names}: it made none, or its allocator is not the one that the probes are in"
             );
             let fix = "record that program itself, not what starts it";
-            say(Level::Warn, "weights.allocator", text, fix);
+            say(Level::Warn, "weights.allocator", text, Some(fix.into()));
         }
         for pairs in &self.pairs {
             let share = percent(pairs.without, pairs.all);
@@ -164,12 +153,14 @@ impl Weights {
                 _ => Level::Ok,
             };
             let fix = match (level > Level::Ok, pairs.harms) {
-                _ if pairs.is_blind => "pjit record --live without --min",
+                _ if pairs.is_blind => Some(Remedy::record("--live").then(" without --min")),
                 (true, true) => {
-                    "record all functions that allocate, and free, from the program's start (pjit record --live)"
+                    let all =
+                        "record all functions that allocate, and free, from the program's start (";
+                    Some(Remedy::from(all).then(Remedy::record("--live")).then(")"))
                 }
-                (true, false) => "pjit record --offcpu",
-                (false, _) => "",
+                (true, false) => Some(Remedy::record("--offcpu")),
+                (false, _) => None,
             };
             let text = format!("{} ({share:.2}% unpaired)", pairs.text);
             say(level, "weights.pairs", text, fix);
@@ -183,25 +174,17 @@ impl Weights {
                 "{name} was sampled {how}: sums are estimates, rare large values are missing"
             );
             let fix = "leave -F and -c away, and give clocks a frequency of their own: -e cpu-clock/freq=997/";
-            say(Level::Warn, "weights.sampling", text, fix);
+            say(Level::Warn, "weights.sampling", text, Some(fix.into()));
         }
         if let Some(name) = self.uncounted.first() {
             let text = format!("{name} was recorded each time: -c has no effect on tracepoints");
-            say(
-                Level::Note,
-                "weights.sampling",
-                text,
-                "pjit record -c N --perf=--no-period",
-            );
+            let fix = Remedy::record("-c N --perf=--no-period");
+            say(Level::Note, "weights.sampling", text, Some(fix));
         }
         if self.lacks_switches {
             let text = "sched:sched_switch without records of switches: when threads came back is known for some only";
-            say(
-                Level::Note,
-                "weights.switches",
-                text.to_owned(),
-                "pjit record --offcpu",
-            );
+            let fix = Remedy::record("--offcpu");
+            say(Level::Note, "weights.switches", text.to_owned(), Some(fix));
         }
     }
 }

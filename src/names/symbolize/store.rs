@@ -54,6 +54,12 @@ impl<'d> DebugStore<'d> {
         }
     }
 
+    /// Forgets what depends on files that were looked for, those of split units.
+    pub fn forget_places(&self) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.retain(|(_, _, _, roots), _| roots.is_none());
+    }
+
     /// See [`DebugInfo::of_files`]. `roots`: where files are looked for.
     pub(super) fn get<'a: 'd>(
         &self,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Note;
 use crate::address::FileOffset;
-use crate::arch::Arch;
+use crate::arch::{Arch, CallRegisters};
 use crate::dso::elf::ElfFile;
 use crate::dso::symtab::{Function, functions};
 use crate::runtimes::wasmtime_function;
@@ -138,28 +138,6 @@ const OF_GO: &str = "runtime.mallocgc";
 /// What only glibc has.
 const OF_GLIBC: &str = "__libc_malloc";
 
-/// Registers of the first arguments, and of what is returned.
-struct Registers {
-    arguments: [&'static str; 4],
-    result: &'static str,
-}
-
-impl Registers {
-    fn of(arch: Arch) -> Option<Self> {
-        match arch {
-            Arch::X86_64 => Some(Self {
-                arguments: ["%di", "%si", "%dx", "%cx"],
-                result: "%ax",
-            }),
-            Arch::Aarch64 => Some(Self {
-                arguments: ["%x0", "%x1", "%x2", "%x3"],
-                result: "%x0",
-            }),
-            Arch::X86 | Arch::Arm => None,
-        }
-    }
-}
-
 /// Whether a program has an allocator of its own, which goes before that of a library.
 #[must_use]
 pub fn has_own_allocator(elf: &ElfFile<'_>) -> bool {
@@ -188,7 +166,7 @@ pub fn probes(
         let text = format!("{shown}: the kernel takes no probe on a path with blanks or colons");
         return Err(Note::new(text).mended_by("--lib with a link to it at another path"));
     }
-    let registers = elf.arch().and_then(Registers::of);
+    let registers = elf.arch().and_then(Arch::calls);
     let Some(registers) = registers else {
         let text = format!("{shown}: registers of this processor are not known");
         return Err(Note::new(text));
@@ -240,7 +218,7 @@ pub fn probes(
 struct Making<'m, 'a> {
     elf: &'m ElfFile<'a>,
     all: Vec<Function<'a>>,
-    registers: Registers,
+    registers: CallRegisters,
     alloc: &'m Alloc,
     returns: bool,
     made: Vec<Probe>,

@@ -20,7 +20,7 @@ use crate::bundle::{NEEDS, Wanted, place_of_program};
 use crate::diagnostics::Diagnostics;
 use crate::find::{SearchPaths, place_of_build};
 use crate::input::{Judged, Origin, Role, identity};
-use crate::load::{LoadOptions, Mapped, Source, bundle};
+use crate::load::{Arena, Library, LoadOptions, Mapped, Source};
 use crate::record::plan::{Note, Target};
 
 /// Room that stays free.
@@ -89,7 +89,9 @@ pub(super) fn keep_all(folder: &Path, search: SearchPaths) -> (Vec<Moved>, Vec<N
         slim: false,
         without_source: true,
     };
-    let plan = match bundle(&load, &code, wanted, &diag) {
+    let arena = Arena::new();
+    let library = Library::of_one_question(&arena, &diag);
+    let plan = match library.bundle(&load, &code, wanted) {
         Ok((_, plan)) => plan,
         Err(error) => return (Vec::new(), vec![Note::new(error.to_string())]),
     };

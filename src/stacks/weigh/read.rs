@@ -4,9 +4,9 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::ids::Idx;
-use crate::input::{Store, Window, prefetch};
-use crate::parallel::in_parallel;
-use crate::perfdata::{Event, RecordPos, Recording, Sample};
+use crate::input::Store;
+use crate::perfdata::{Event, Recording, Sample};
+use crate::session::records::Records;
 use crate::session::{SampleRef, Session};
 
 /// Where records are.
@@ -58,17 +58,6 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Has the front of a record loaded, which is read soon.
-    fn expect(&self, sample: Option<&SampleRef>) {
-        // Of samples with a few frames all that is before the stack.
-        const FRONT: usize = 256;
-        let region = self.recording.region();
-        let start = sample.map_or(usize::MAX, |sample| sample.pos.offset());
-        if let Some(front) = region.get(start..region.len().min(start.saturating_add(FRONT))) {
-            prefetch(front);
-        }
-    }
-
     /// What `take` finds in each sample of the `wanted` events; the default for the others, and where it finds nothing.
     pub(super) fn read<T: Clone + Default + Send>(
         &self,
@@ -76,75 +65,22 @@ impl Source<'_, '_> {
         wanted: &[bool],
         take: impl Fn(&Event, &Sample<'_>) -> Option<T> + Sync,
     ) -> Vec<T> {
-        let is_wanted =
-            |sample: &SampleRef| wanted[sample.event.index()] && sample.pos != RecordPos::NONE;
-        let taken = |sample: &SampleRef, record: Option<&[u8]>| {
-            let event = &self.recording.events[sample.layout];
-            let parsed = record.and_then(|record| event.parse_sample(record).ok());
-            parsed
-                .and_then(|parsed| take(event, &parsed))
-                .unwrap_or_default()
+        let is_wanted = |sample: &SampleRef| wanted[sample.event.index()];
+        let records = Records {
+            recording: self.recording,
+            store: self.store,
+            threads: self.threads,
         };
-        let mut found = vec![T::default(); samples.len()];
-        let positions = samples.iter().map(|sample| sample.pos);
-        if self.recording.is_read_directly(positions) {
-            self.read_mapped(samples, &mut found, &is_wanted, &taken);
-        } else {
-            self.read_chunked(samples, &mut found, &is_wanted, &taken);
-        }
-        found
-    }
-
-    fn read_mapped<T: Send>(
-        &self,
-        samples: &[SampleRef],
-        found: &mut [T],
-        is_wanted: &(impl Fn(&SampleRef) -> bool + Sync),
-        taken: &(impl Fn(&SampleRef, Option<&[u8]>) -> T + Sync),
-    ) {
-        const PIECE: usize = 4096;
-        /// Samples that are read while another one is on its way from memory.
-        const AHEAD: usize = 8;
-        let window = Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST);
-        let pieces = samples.chunks(PIECE).zip(found.chunks_mut(PIECE));
-        in_parallel(pieces.collect(), self.threads, |(samples, found)| {
-            if let Some(first) = samples.first().filter(|s| s.pos != RecordPos::NONE) {
-                window.reached(first.pos.offset());
-            }
-            for (at, (sample, slot)) in samples.iter().zip(found).enumerate() {
-                self.expect(samples.get(at + AHEAD));
-                if is_wanted(sample) {
-                    *slot = taken(sample, self.recording.record_bytes(sample.pos));
-                }
-            }
+        let parts = records.read(samples, &is_wanted, |piece| {
+            let mut found = vec![T::default(); piece.len()];
+            piece.each(|at, sample, record| {
+                let event = &self.recording.events[sample.layout];
+                let parsed = record.and_then(|record| event.parse_sample(record).ok());
+                let taken = parsed.and_then(|parsed| take(event, &parsed));
+                found[at] = taken.unwrap_or_default();
+            });
+            found
         });
-    }
-
-    fn read_chunked<T>(
-        &self,
-        samples: &[SampleRef],
-        found: &mut [T],
-        is_wanted: &impl Fn(&SampleRef) -> bool,
-        taken: &impl Fn(&SampleRef, Option<&[u8]>) -> T,
-    ) {
-        let mut order: Vec<usize> = (0..samples.len()).collect();
-        order.retain(|rank| is_wanted(&samples[*rank]));
-        order.sort_by_key(|rank| samples[*rank].pos);
-        let chunks = self.recording.chunks_to_keep();
-        let mut rest = order.as_slice();
-        while !rest.is_empty()
-            && let Some((number, bytes)) = chunks.next()
-        {
-            let here = rest.partition_point(|rank| samples[*rank].pos.chunk() <= number);
-            let (now, later) = rest.split_at(here);
-            for &rank in now {
-                let sample = &samples[rank];
-                if sample.pos.chunk() == number {
-                    let record = Recording::record_in(&bytes, sample.pos);
-                    found[rank] = taken(sample, record);
-                }
-            }
-            rest = later;
-        }
+        parts.concat()
     }
 }

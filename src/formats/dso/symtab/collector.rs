@@ -55,7 +55,7 @@ impl<'e, 'a> Collector<'e, 'a> {
         origin: u32,
         entries: &mut Vec<SymbolEntry>,
     ) {
-        let arm = matches!(self.file.arch(), Some(Arch::Arm | Arch::Aarch64));
+        let has_marks = self.file.arch().is_some_and(Arch::marks_code);
         let thumb = self.file.arch() == Some(Arch::Arm);
         let mut segment = (1, 0, 0);
         for (index, mut symbol) in table.iter().enumerate() {
@@ -72,7 +72,7 @@ impl<'e, 'a> Collector<'e, 'a> {
             if !facts.allocated || label && !facts.takes_labels {
                 continue;
             }
-            if arm && is_mapping_symbol(table.name(symbol)) {
+            if has_marks && is_mapping_symbol(table.name(symbol)) {
                 continue;
             }
             if thumb && symbol.kind() == STT_FUNC {
