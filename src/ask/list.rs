@@ -1,6 +1,6 @@
 //! Source lines of a function and what they weigh: the question of `pjit list`.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::peek::{MOST, named};
@@ -43,6 +43,7 @@ pub struct Lines {
     listed: Vec<Listed>,
     more: usize,
     texts: FxHashMap<String, Source>,
+    others: FxHashSet<String>,
     quality: String,
     filter: Option<String>,
     common: Common,
@@ -67,6 +68,7 @@ impl Question for List {
         let (lines, sources) = load::load_with_sources(&load, sources, diag, ask)?;
         let mut lines = lines?;
         lines.texts = sources.texts;
+        lines.others = sources.others;
         sources
             .warnings
             .into_iter()
@@ -128,6 +130,7 @@ impl Request<List> {
             listed,
             more,
             texts: FxHashMap::default(),
+            others: FxHashSet::default(),
             quality,
             filter,
             common: Common {
@@ -158,6 +161,7 @@ impl Lines {
             listed: &self.listed,
             more: self.more,
             texts: &self.texts,
+            others: &self.others,
             quality: &self.quality,
             filter: self.filter.clone(),
         }

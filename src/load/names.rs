@@ -44,8 +44,9 @@ pub trait Listener {
 pub fn names(options: &LoadOptions, listener: &mut dyn Listener) -> Result<(), LoadError> {
     // What is wrong with the files was said when the recording was read.
     let quiet = Diagnostics::new();
-    history(options, &quiet, |store, _, session, _| {
-        let maps = source_maps(store, (options, options.needs), &quiet);
+    history(options, &quiet, |store, recording, session, _| {
+        let known = (recording, session);
+        let maps = source_maps(known, store, (options, options.needs), &quiet);
         of_dumps(session, &maps, options, listener);
         of_files(session, options, listener);
     })
