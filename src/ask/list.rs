@@ -1,6 +1,6 @@
 //! Source lines of a function and what they weigh: the question of `pjit list`.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::peek::{MOST, named};
@@ -43,6 +43,7 @@ pub struct Lines {
     listed: Vec<Listed>,
     more: usize,
     texts: FxHashMap<String, Source>,
+    others: FxHashSet<String>,
     quality: String,
     filter: Option<String>,
     common: Common,
@@ -58,6 +59,7 @@ impl Question for List {
     fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Lines, AskError> {
         let (mut lines, sources) = request.lines(&request.view.sources, library)?;
         lines.texts = sources.texts;
+        lines.others = sources.others;
         sources
             .warnings
             .into_iter()
@@ -132,6 +134,7 @@ impl Request<List> {
             listed,
             more,
             texts: FxHashMap::default(),
+            others: FxHashSet::default(),
             quality,
             filter,
             common: Common {
@@ -162,6 +165,7 @@ impl Lines {
             listed: &self.listed,
             more: self.more,
             texts: &self.texts,
+            others: &self.others,
             quality: &self.quality,
             filter: self.filter.clone(),
         }

@@ -10,11 +10,11 @@ use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::{self, DsoTable, KernelIdentity, Span};
 use crate::find::SearchPaths;
 use crate::input::{BUNDLE_ROOT, Refusal, Store, Story, is_link, this_machine};
-use crate::jit::{JitBuilder, RecordingClock};
+use crate::jit::{JitBuilder, JitCodeId, RecordingClock};
 use crate::needs::Needs;
 use crate::perfdata::{BuildIdEntry, CpuMode, OpenError, Recording};
 use crate::session::Session;
-use crate::symbolize::{SourceMapSearch, SourceMaps};
+use crate::symbolize::{RanFunctions, RanTexts, SourceMapSearch, SourceMaps};
 use crate::wasm::{self, WasmCode};
 
 /// As in perf, a file that was asked for and cannot be read is no reason to take another.
@@ -170,6 +170,7 @@ fn is_kernel(entry: &BuildIdEntry) -> bool {
 
 /// Where scripts come from, if lines or original names are asked for.
 pub(super) fn source_maps<'a>(
+    (recording, session): (&Recording<'_>, &'a Session<'_>),
     store: &'a Store,
     (options, needs): (&LoadOptions, Needs),
     diag: &'a Diagnostics,
@@ -180,13 +181,32 @@ pub(super) fn source_maps<'a>(
         return SourceMaps::default();
     }
     let search = options.search.beside(&options.source.folder());
+    let story = story(recording, store, options);
+    let ended = made_at(recording, story.as_ref()).map(|span| span.end);
     SourceMaps::new(SourceMapSearch {
         store,
         diag,
         places: search.of_scripts(),
         sources: options.sources(&[]),
         renames,
+        ran: RanTexts::new(|| functions_of_scripts(session), ended),
     })
+}
+
+/// Where functions of scripts begin, as the names of all recorded code tell.
+fn functions_of_scripts(session: &Session<'_>) -> RanFunctions {
+    let mut functions = RanFunctions::default();
+    for id in (0..).take(session.jit.code_count()).map(JitCodeId) {
+        let code = session.jit.code(id);
+        let row = code.producer().row();
+        let name = code.name();
+        let place = row.has_source_maps.then(|| (row.place)(name)).flatten();
+        let Some(place) = place else { continue };
+        let script = String::from_utf8_lossy(&name[place.file]);
+        let word = String::from_utf8_lossy(&name[place.word]);
+        functions.add(&script, (place.line, place.column), &word);
+    }
+    functions
 }
 
 /// What is known of WebAssembly besides the dump, if lines or inlined functions are asked for.

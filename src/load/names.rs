@@ -49,8 +49,9 @@ impl Library<'_> {
         listener: &mut dyn Listener,
     ) -> Result<(), LoadError> {
         let quiet = Diagnostics::new();
-        history(options, &quiet, |store, _, session, _| {
-            let maps = source_maps(store, (options, options.needs), &quiet);
+        history(options, &quiet, |store, recording, session, _| {
+            let known = (recording, session);
+            let maps = source_maps(known, store, (options, options.needs), &quiet);
             of_dumps(session, &maps, options, listener);
             of_files(session, options, listener);
         })

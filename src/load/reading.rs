@@ -491,7 +491,7 @@ impl<'a> Reading<'_, 'a> {
             mended,
         } = stacks;
         profile::settle_calls(&mut collected, session);
-        let maps = source_maps(store, (options, needs), diag);
+        let maps = source_maps((recording, session), store, (options, needs), diag);
         let wasm = wasm_code(
             session,
             &collected,

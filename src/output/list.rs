@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::json;
@@ -43,6 +43,8 @@ pub struct List<'p> {
     pub more: usize,
     /// Texts of files by their paths.
     pub texts: &'p FxHashMap<String, Source>,
+    /// Paths of files that are there, but are not what ran.
+    pub others: &'p FxHashSet<String>,
     /// The line about quality.
     pub quality: &'p str,
     /// The line about filters.
@@ -132,6 +134,7 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
         let is_of_v8 = file.path.ends_with("js")
             && Producer::of_prefix(function.full.as_bytes()) == Producer::V8;
         let note = match text {
+            None if list.others.contains(&file.path) => "  (not shown: another text ran)",
             None => "  (no source at hand: --source-root DIR)",
             // V8 writes the positions that they have in their own files, and the name of this one.
             Some(_) if is_of_v8 => "  (with lines that V8 inlined from other files, if it did)",

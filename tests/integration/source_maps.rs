@@ -168,12 +168,58 @@ fn maps_of_other_scripts_are_not_used() {
         "{out}"
     );
     assert!(
-        said.contains("has places that the script has not"),
+        said.contains("app.js: not the script that ran")
+            || said.contains("app.js: not the text that ran"),
         "{said}"
     );
     fs::remove_file(&script).expect("removed");
     fs::remove_file(script.with_file_name("app.js.map")).expect("removed");
     assert!(view(folder.path(), &options).0.contains("app.js:1"));
+}
+
+/// Another version at the recorded path says nothing of what ran, nor does its map; the version that ran does, wherever it is.
+#[test]
+fn scripts_that_were_built_again_give_no_names() {
+    let folder = copy();
+    let dist = folder.path().join(PROGRAM).join("dist");
+    let kept = tempfile::tempdir().expect("a folder");
+    copy_folder(&dist, kept.path());
+    let script = dist.join("app.js");
+    let text = fs::read_to_string(&script).expect("it is there");
+    fs::write(&script, format!("function n(e){{return e}}{text}")).expect("written");
+    for verb in [
+        &["summary"][..],
+        &["fold"],
+        &["list", "u"],
+        &["report", "-s", "sym,srcline"],
+    ] {
+        let (out, said) = view(folder.path(), verb);
+        assert!(
+            !out.contains("countPrimes") && !out.contains("primes.ts"),
+            "{verb:?}: {out}"
+        );
+        let is_said = said.contains("app.js: not the");
+        assert_eq!(is_said, verb != ["fold"], "{verb:?}: {said}");
+    }
+    let root = folder.path().join(PROGRAM);
+    let list = ["list", "u", "--source-root", root.to_str().expect("UTF-8")];
+    let (out, _) = view(folder.path(), &list);
+    assert!(
+        out.contains("app.js  (not shown: another text ran)"),
+        "{out}"
+    );
+    let kept = kept.path().to_str().expect("UTF-8");
+    let (out, said) = view(folder.path(), &["summary", "--source-map", kept]);
+    assert!(out.contains("countPrimes primes.ts:2"), "{out}{said}");
+    // A script without a map is read for its text only.
+    fs::write(&script, "// Typed\nlet a = 1\n").expect("written");
+    fs::remove_file(dist.join("app.js.map")).expect("removed");
+    let (out, said) = view(folder.path(), &list);
+    assert!(
+        out.contains("(not shown: another text ran)") && !out.contains("Typed"),
+        "{out}"
+    );
+    assert!(said.contains("app.js: not the"), "{said}");
 }
 
 /// The place behind a name: file, line, column.

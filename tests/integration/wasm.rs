@@ -428,3 +428,37 @@ fn code_that_two_compiled_files_have_is_of_neither_source() {
     );
     assert!(of_user(&folder, &["--cwasm", "hot.cwasm"]).0 > 100);
 }
+
+/// One byte of one function of twelve: lines of that version are not those of what ran, and those of its module neither.
+#[test]
+fn a_compiled_file_with_another_function_is_of_another_version() {
+    use object::{Object, ObjectSection, ObjectSymbol};
+    let (_kept, folder) = copy(&[]);
+    let path = folder.join("hot.cwasm");
+    let mut bytes = fs::read(&path).expect("it is there");
+    let at = {
+        let file = object::File::parse(&*bytes).expect("an ELF file");
+        let text = file.section_by_name(".text").expect("code");
+        let (start, _) = text.file_range().expect("it is in the file");
+        let is_primes = |symbol: &object::Symbol<'_, '_>| {
+            symbol.name().is_ok_and(|name| name.contains("primes"))
+        };
+        let primes = file.symbols().find(is_primes).expect("its function");
+        usize::try_from(start + primes.address() + primes.size() - 1).expect("small")
+    };
+    bytes[at] ^= 0xff;
+    let (script, errors) = run_in(&folder, &LINES);
+    let has_lines = |script: &str| lines(script).iter().any(|line| line.1.contains("hot.rs:"));
+    assert!(
+        has_lines(&script) && !errors.contains("another version"),
+        "{errors}"
+    );
+    fs::write(&path, bytes).expect("written");
+    let (script, errors) = run_in(&folder, &LINES);
+    assert!(!has_lines(&script), "{script}");
+    assert!(
+        errors.contains("another version of the module than ran: hot::primes"),
+        "{errors}"
+    );
+    assert!(errors.contains("11 of 12 functions"), "{errors}");
+}

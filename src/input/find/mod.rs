@@ -21,7 +21,7 @@
 //! | dump | `--jitdump`; the same, beside the recording and in the current folder under the outer process id; `--symfs` or `/`, by the recorded path; beside the recording; current folder; root of the living process; then every dump of `--jitdump` and beside the recording | writer, clock, inode |
 //! | perf map | `--perf-map`; beside the recording; `--symfs` or `/`, in `/tmp`; root of the living process; once more by the inner process id; then maps of unknown ids at the same places | an entry lies in memory of the process |
 //! | `.wasm`, `.cwasm` | `--wasm`, `--cwasm`; beside the recording; words of the recorded command line: absolute in the roots, else beside the recording, then in the current folder | code that is the same |
-//! | script | roots, by the recorded path | a map that fits |
+//! | script | roots, by the recorded path; `--source-map`, by its name | functions where the recording has them: `symbolize/ran.rs` |
 //! | source map | in the script; `--source-map`; the script's own URL in its folder; roots, beside the script's path | every place in it is one of the script |
 //! | map of a module | beside the module, the last part of its URL | none |
 //! | source | the map's own text; a bundle's `symfs/`; `--prefix`; as recorded; `--source-root`, then the recording's folder, by the longest end of the path; debuginfod, of the build that the line is of | checksum, place, owner: `input/source.rs` |

@@ -26,9 +26,14 @@ impl SearchPaths {
 }
 
 impl ScriptPlaces {
-    /// A script by the path that the runtime told.
+    /// A script by the path that the runtime told, and by its name in the folders that the user named.
     pub(crate) fn scripts(&self, path: &Path) -> impl Iterator<Item = Place> {
-        self.roots.iter().map(|root| Place::in_root(root, path))
+        let named = path.file_name().into_iter().flat_map(|name| {
+            let folders = self.folders.iter();
+            folders.map(move |dir| Door::named(dir.join(name)).into())
+        });
+        let roots = self.roots.iter().map(|root| Place::in_root(root, path));
+        roots.chain(named)
     }
 
     /// The map of a script: in the folders that the user named, where the script's own `url` says if that stays in its folder

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Assembly, Request, Row, TextId};
 use crate::diagnostics::Diagnostics;
@@ -17,7 +17,7 @@ use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
 use crate::input::{FoundBy, Identity, Judged, Kept, SourceClaim, note_opened};
 use crate::runtimes::names::script_path;
-use crate::symbolize::{Answers, SourceMaps};
+use crate::symbolize::{Answers, Ran, SourceMaps};
 
 /// The lines of a file.
 #[derive(Debug, Clone, Default)]
@@ -111,6 +111,8 @@ pub struct Sources {
     pub texts: FxHashMap<String, Source>,
     /// Those that were not, and what is recorded of them.
     pub missing: Vec<(String, SourceClaim)>,
+    /// Names that led to files only that are not what ran.
+    pub others: FxHashSet<String>,
     /// What to say about them.
     pub warnings: Vec<String>,
 }
@@ -139,6 +141,7 @@ impl Sources {
             texts,
             missing,
             warnings: reader.warnings().collect(),
+            others: reader.others,
         }
     }
 }
@@ -165,6 +168,8 @@ struct Reader<'p> {
     changed: Vec<(PathBuf, &'static str)>,
     /// Names that led to files that are not proven to be sources.
     refused: Vec<String>,
+    /// Names that led to files that are not what ran.
+    others: FxHashSet<String>,
 }
 
 impl<'p> Reader<'p> {
@@ -182,6 +187,7 @@ impl<'p> Reader<'p> {
             sum: 0,
             changed: Vec::new(),
             refused: Vec::new(),
+            others: FxHashSet::default(),
         }
     }
 
@@ -193,7 +199,7 @@ impl<'p> Reader<'p> {
         let unclaimed = SourceClaim::default();
         let claim = self.claims.get(name).unwrap_or(&unclaimed);
         let path = script_path(name);
-        let found = self.find(Path::new(&*path), claim)?;
+        let found = self.find((name, Path::new(&*path)), claim)?;
         Some((found.source, Some(found.file)))
     }
 
@@ -203,7 +209,7 @@ impl<'p> Reader<'p> {
     }
 
     /// The first file of this name that is a source.
-    fn find(&mut self, name: &Path, claim: &SourceClaim) -> Option<Found> {
+    fn find(&mut self, (recorded, name): (&str, &Path), claim: &SourceClaim) -> Option<Found> {
         let text = name.as_os_str().as_encoded_bytes();
         if !SourcePaths::can_be_path(text) {
             return None;
@@ -232,8 +238,16 @@ impl<'p> Reader<'p> {
                 is_refused = true;
                 continue;
             };
+            let ran = self.maps.judge(recorded, &judged, source.0.text.as_bytes());
+            if ran == Ran::No || self.maps.is_original_since(recorded, &judged, found_by) {
+                look.missed(door.path(), "not proven to be what ran");
+                self.others.insert(recorded.to_owned());
+                continue;
+            }
             look.took(door.path());
-            self.note_change(&judged, &source, claim, found_by);
+            if ran == Ran::Unknown {
+                self.note_change(&judged, &source, claim, found_by);
+            }
             return Some(Found {
                 file: Kept::of(&judged, false),
                 source,
@@ -362,7 +376,11 @@ mod tests {
         });
         for name in &names {
             let claim = SourceClaim::default();
-            assert!(reader.find(name, &claim).is_some(), "{}", name.display());
+            assert!(
+                reader.find(("", name), &claim).is_some(),
+                "{}",
+                name.display()
+            );
         }
         assert_eq!((reader.sum, reader.known.len()), (4, 1));
     }

@@ -152,6 +152,10 @@ fn explain(trouble: &Trouble, module: &str) -> (String, String) {
         ),
         Trouble::OtherCompiled(other) => {
             let (path, same, of) = (other.path.display(), other.same, other.of);
+            if let Some(function) = &other.other {
+                let why = format!("{path} is another version of the module than ran: {function} has other code");
+                return (why, compile);
+            }
             let version = &other.version;
             let why = format!(
                 "{path} has {same} of {of} functions of the run: made with other flags, by another version (this one by \

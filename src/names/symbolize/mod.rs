@@ -15,6 +15,7 @@ mod lines;
 mod memo;
 mod origin;
 mod place;
+mod ran;
 mod run;
 mod shown;
 mod source_map;
@@ -38,9 +39,10 @@ pub use crate::dso::NameStyle;
 pub use declared::Mark;
 pub use origin::Origin;
 pub use place::Place;
+pub use ran::{Ran, RanFunctions};
 pub use run::{resolve, resolve_with};
 pub use source_map::{
-    Original, OriginalFunction, OriginalName, Search as SourceMapSearch, SourceMaps,
+    Original, OriginalFunction, OriginalName, RanTexts, Search as SourceMapSearch, SourceMaps,
 };
 pub use split::lacks_split_files;
 pub use store::DebugStore;

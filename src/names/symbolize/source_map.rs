@@ -2,20 +2,23 @@
 //!
 //! In: the script as the runtime named it, line and column. Out: file, line and column of the original, and what the function that
 //! begins there is called in the original's text. A map is looked for by `--source-map`, by the script's own `sourceMappingURL`, and
-//! beside the script; one that does not fit the script is not used. Each is read once, when it is first asked for.
+//! beside the script; one that does not fit the script is not used. Each is read once, when it is first asked for. Of scripts, maps
+//! and originals only those are believed that [`super::ran`] tells of.
 
 use std::borrow::Cow;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 use sourcemap::{DecodedMap, SourceMap, SourceMapIndex, Token};
 
+use super::ran::{Ran, RanFunctions};
 use super::utf16::Lines;
 use super::written_name::{written_name, written_owner};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::find::{self, Kind, Look, ScriptPlaces, SourcePaths};
-use crate::input::{FoundBy, Role, SourceClaim, Store};
+use crate::input::{Door, FoundBy, InputError, Judged, Role, SourceClaim, Store, facts_of};
 use crate::runtimes::names::script_path;
 use crate::wasm::ModuleMap;
 
@@ -47,6 +50,68 @@ struct Source {
 /// Maps that were read, by where their text is: one script may have many names, and a map takes ten times its text.
 type Read = FxHashMap<usize, Arc<SourceMap>>;
 
+/// Reads through all functions that a recording has of scripts.
+type ReadFunctions<'a> = Box<dyn Fn() -> RanFunctions + Send + Sync + 'a>;
+
+/// What tells whether a text is that which ran.
+#[derive(Default)]
+pub struct RanTexts<'a> {
+    /// Asked once, by the first text.
+    read: Option<ReadFunctions<'a>>,
+    known: OnceLock<RanFunctions>,
+    /// When the recording ended.
+    ended: Option<SystemTime>,
+}
+
+impl<'a> RanTexts<'a> {
+    /// By functions, which are read when a text is to be judged, and by the time when the recording ended.
+    pub fn new(
+        read: impl Fn() -> RanFunctions + Send + Sync + 'a,
+        ended: Option<SystemTime>,
+    ) -> Self {
+        Self {
+            read: Some(Box::new(read)),
+            known: OnceLock::new(),
+            ended,
+        }
+    }
+
+    fn judge(&self, script: &str, text: &[u8]) -> Ran {
+        let read = || self.read.as_ref().map(|read| read()).unwrap_or_default();
+        self.known.get_or_init(read).judge(script, text)
+    }
+
+    /// Whether a file was written, or came to its place, when the recording had ended.
+    fn is_since(&self, judged: &Judged) -> bool {
+        let facts = facts_of(judged.file(), judged.meta());
+        let written = || judged.meta().modified().ok();
+        let changed = facts.map(|facts| facts.changed).or_else(written);
+        changed
+            .zip(self.ended)
+            .is_some_and(|(changed, ended)| changed >= ended)
+    }
+}
+
+static OTHER: OfFiles = OfFiles {
+    one: "not the script that ran: its functions are not where the recording has them; no names, lines or text of it are used",
+    several: "are not the scripts that ran: their functions are not where the recording has them; no names, lines or text of them \
+              are used",
+    advice: "Build that version again and name the folder of script and map with --source-map",
+};
+static IN_MEMORY: OfFiles = OfFiles {
+    one: "not the text that ran, which was made of it in memory (as deno, tsx, ts-node and jest do); recorded lines are those of \
+          that text, and its own are not shown",
+    several: "are not the texts that ran, which were made of them in memory (as deno, tsx, ts-node and jest do); recorded lines are \
+              those of those texts, and their own are not shown",
+    advice: "To see their lines, compile to files with source maps (tsc --sourceMap, esbuild --sourcemap) and record those",
+};
+static SINCE: OfFiles = OfFiles {
+    one: "written after the recording had ended, and nothing proves that it is what ran; no names and no text are taken from it",
+    several: "were written after the recording had ended, and nothing proves that they are what ran; no names and no text are \
+              taken from them",
+    advice: "Name the folder of that version with --source-map (scripts and maps) or --source-root (what they were made of)",
+};
+
 /// Where maps are looked for.
 pub struct Search<'a> {
     /// Owns the files.
@@ -59,6 +124,30 @@ pub struct Search<'a> {
     pub sources: SourcePaths,
     /// Whether functions shall have the names of the originals, and not only lines their places.
     pub renames: bool,
+    /// What tells whether they are those that ran.
+    pub ran: RanTexts<'a>,
+}
+
+/// What became of a script.
+enum Answer {
+    Map(Arc<SourceMap>),
+    Nothing,
+    /// It is not the one that ran.
+    Other,
+}
+
+/// A file of a script's name.
+struct Script<'s> {
+    name: &'s Path,
+    judged: Judged,
+    text: &'s [u8],
+    ran: OnceLock<Ran>,
+}
+
+impl Script<'_> {
+    fn path(&self) -> &Path {
+        self.judged.door().path()
+    }
 }
 
 /// A place in an original source.
@@ -147,6 +236,46 @@ impl<'a> SourceMaps<'a> {
                 *known = new;
             }
         }
+    }
+
+    /// Whether a file has the text of a script that ran, by the name that the runtime had for the script. If it has not, that is said.
+    pub(crate) fn judge(&self, name: &str, judged: &Judged, text: &[u8]) -> Ran {
+        let script = path_of(name).zip(self.search.as_ref());
+        let Some((script, search)) = script else {
+            return Ran::Unknown;
+        };
+        let ran = search.ran.judge(&script, text);
+        if ran == Ran::No {
+            search.tell_other(judged);
+        }
+        ran
+    }
+
+    /// Whether a file, which only the recording names, gives no text of an original that a map leads to: it was written since. If so,
+    /// that is said.
+    pub(crate) fn is_original_since(&self, name: &str, judged: &Judged, found_by: FoundBy) -> bool {
+        let Some(search) = &self.search else {
+            return false;
+        };
+        let is_since = search.is_unproven(judged, found_by) && self.is_original(name);
+        if is_since {
+            search.tell_since(judged.door().path());
+        }
+        is_since
+    }
+
+    /// Whether a map that was read leads to a file of this name.
+    fn is_original(&self, name: &str) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maps = known
+            .iter()
+            .filter_map(|(script, map)| Some((script, map.as_ref()?)));
+        maps.any(|(script, map)| {
+            let sources = (0..map.get_source_count()).filter_map(|number| map.get_source(number));
+            sources
+                .map(|source| absolute(Path::new(script), source))
+                .any(|source| source == name)
+        })
     }
 
     /// Whether functions shall have the names of the originals.
@@ -268,7 +397,8 @@ impl Search<'_> {
         }
         let look = Look::new(self.diag, Kind::Source, what);
         let mut places = self.sources.candidates(name, None);
-        places.find_map(|(place, found_by)| {
+        let mut since = None;
+        let found = places.find_map(|(place, found_by)| {
             let door = look.doors([place]).next()?;
             let judged = self.store.open(&door);
             let judged = judged
@@ -280,81 +410,208 @@ impl Search<'_> {
                 look.missed(door.path(), "not proven to be source code");
                 return None;
             }
+            if self.is_unproven(&judged, found_by) {
+                look.missed(door.path(), "written after the recording ended");
+                since = since.take().or_else(|| Some(door.path().to_owned()));
+                return None;
+            }
             let text = std::str::from_utf8(bytes).ok()?.to_owned();
             look.took(door.path());
             self.store.used(name, door.path(), Role::Source);
             Some(text)
-        })
+        });
+        if let Some(path) = since.filter(|_| found.is_none()) {
+            self.tell_since(&path);
+        }
+        found
     }
 
-    /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file.
-    fn find(&self, script: &Path, read: &mut Read) -> Option<Arc<SourceMap>> {
-        let found = self.places.scripts(script).find_map(|place| {
-            let door = place.into_door()?;
-            let judged = self.store.open(&door).ok()?;
-            let text = self.store.map_judged(&judged).ok()?;
-            (text.len() <= MAX_MAP).then_some((judged, text))
-        });
-        let text = found.as_ref().map(|(_, text)| *text);
-        let path = found.as_ref().map(|(judged, _)| judged.door().path());
-        let map = self.map_for(script, path, text, read)?;
-        if let Some((judged, text)) = &found {
-            let found_by = if judged.door().is_users() {
-                FoundBy::Folder
-            } else {
-                FoundBy::Path
+    /// Whether nothing but a name that the recording has speaks for a file, which was written since.
+    fn is_unproven(&self, judged: &Judged, found_by: FoundBy) -> bool {
+        matches!(found_by, FoundBy::Path | FoundBy::Beside) && self.ran.is_since(judged)
+    }
+
+    fn tell_since(&self, path: &Path) {
+        self.diag.warn_of_file(&SINCE, path.display().to_string());
+    }
+
+    fn tell_other(&self, judged: &Judged) {
+        let why = if self.ran.is_since(judged) {
+            &OTHER
+        } else {
+            &IN_MEMORY
+        };
+        let path = judged.door().path().display().to_string();
+        self.diag.warn_of_file(why, path);
+    }
+
+    /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file. A file that is
+    /// another script is as if it were not there, and so are the maps beside it.
+    fn find(&self, name: &Path, read: &mut Read) -> Option<Arc<SourceMap>> {
+        let mut others = Vec::new();
+        for place in self.places.scripts(name) {
+            let open = || {
+                let judged = self.store.open(&place.into_door()?).ok()?;
+                let text = self.store.map_judged(&judged).ok()?;
+                (text.len() <= MAX_MAP).then_some((judged, text))
             };
-            if judged.is_source(text, found_by, &SourceClaim::default()) {
-                self.store.used(script, judged.door().path(), Role::Source);
+            let Some((judged, text)) = open() else {
+                continue;
+            };
+            let script = Script {
+                name,
+                judged,
+                text,
+                ran: OnceLock::new(),
+            };
+            match self.map_of(&script, read) {
+                Answer::Map(map) => {
+                    self.note_used(&script);
+                    return Some(map);
+                }
+                Answer::Nothing => return None,
+                Answer::Other => others.extend(script.path().parent().map(Path::to_owned)),
             }
         }
-        Some(map)
+        self.map_beside(name, &others, read)
+    }
+
+    fn note_used(&self, script: &Script<'_>) {
+        let judged = &script.judged;
+        let found_by = if judged.door().is_users() {
+            FoundBy::Folder
+        } else {
+            FoundBy::Path
+        };
+        let is_proven = || judged.is_source(script.text, found_by, &SourceClaim::default());
+        if self.ran(script) == Ran::Yes || is_proven() {
+            self.store.used(script.name, script.path(), Role::Source);
+        }
+    }
+
+    /// What functions and time tell of a script; said if it is another.
+    fn ran(&self, script: &Script<'_>) -> Ran {
+        *script.ran.get_or_init(|| {
+            let ran = self.ran.judge(&script.name.to_string_lossy(), script.text);
+            let is_given = script.judged.door().is_users();
+            if ran == Ran::No {
+                self.tell_other(&script.judged);
+            } else if ran == Ran::Unknown && !is_given && self.ran.is_since(&script.judged) {
+                self.tell_since(script.path());
+                return Ran::No;
+            }
+            ran
+        })
     }
 
     /// The first map that fits: in the script, in the folders that the user named, in the script's folder or below, beside where
     /// the script was.
-    fn map_for(
-        &self,
-        script: &Path,
-        found: Option<&Path>,
-        text: Option<&[u8]>,
-        read: &mut Read,
-    ) -> Option<Arc<SourceMap>> {
-        let url = text.and_then(mapping_url);
+    fn map_of(&self, script: &Script<'_>, read: &mut Read) -> Answer {
+        let url = mapping_url(script.text);
         let inside = url.filter(|url| url.starts_with("data:"));
         let inside = inside.and_then(|url| {
             once(read, url.as_bytes(), || {
                 flat(sourcemap::decode_data_url(url).ok()?)
             })
         });
+        let fit = |map: Arc<SourceMap>, path: &Path| {
+            if self.ran(script) == Ran::No {
+                return Answer::Other;
+            }
+            let fitting = self.fitting(map, path, script.name, Some(script.text));
+            fitting.map_or(Answer::Nothing, Answer::Map)
+        };
         if let Some(map) = inside {
-            return self.fitting(map, script, script, text);
+            return fit(map, script.name);
         }
-        let (places, beside) = self.places.maps(script, found, url)?;
+        let places = self.places.maps(script.name, Some(script.path()), url);
+        let Some((places, beside)) = places else {
+            return Answer::Nothing;
+        };
+        let what = script.name.as_os_str().as_encoded_bytes();
+        let look = Look::new(self.diag, Kind::SourceMap, what);
+        for door in look.doors(places) {
+            let Some((map, _)) = self.read_map(&look, &door, read) else {
+                continue;
+            };
+            match fit(map, door.path()) {
+                Answer::Nothing => {}
+                Answer::Other => return Answer::Other,
+                Answer::Map(map) => {
+                    look.took(door.path());
+                    self.store.used(&beside, door.path(), Role::Jit);
+                    return Answer::Map(map);
+                }
+            }
+        }
+        // Lines of text that was made of it would be taken for its own.
+        let is_other = is_typed(script.name) && self.ran(script) == Ran::No;
+        if is_other {
+            Answer::Other
+        } else {
+            Answer::Nothing
+        }
+    }
+
+    /// The map of a script that is not there, by its name; not one that lies beside another script, or that was written since.
+    fn map_beside(
+        &self,
+        script: &Path,
+        others: &[PathBuf],
+        read: &mut Read,
+    ) -> Option<Arc<SourceMap>> {
+        let (places, beside) = self.places.maps(script, None, None)?;
         let what = script.as_os_str().as_encoded_bytes();
         let look = Look::new(self.diag, Kind::SourceMap, what);
         look.doors(places).find_map(|door| {
             let path = door.path();
-            let bytes = self.store.map(&door);
-            let bytes = bytes.map_err(|error| look.missed(path, &error)).ok()?;
-            look.missed(path, "not a map of that script");
-            if bytes.len() > MAX_MAP {
+            let is_of_other = |other: &PathBuf| path.parent() == Some(other);
+            if others.iter().any(is_of_other) {
+                look.missed(path, "beside a script that did not run");
                 return None;
             }
-            let map = once(read, bytes, || match sourcemap::decode_slice(bytes) {
-                Ok(map) => flat(map),
-                Err(why) => {
-                    let path = path.display();
-                    self.diag
-                        .warn_beside(format!("{path}: not a source map ({why}); not used"));
-                    None
-                }
-            })?;
-            let map = self.fitting(map, path, script, text)?;
+            let (map, judged) = self.read_map(&look, &door, read)?;
+            if !door.is_users() && self.ran.is_since(&judged) {
+                look.missed(path, "written after the recording ended");
+                self.tell_since(path);
+                return None;
+            }
+            let map = self.fitting(map, path, script, None)?;
             look.took(path);
             self.store.used(&beside, path, Role::Jit);
             Some(map)
         })
+    }
+
+    fn read_map(
+        &self,
+        look: &Look<'_>,
+        door: &Door,
+        read: &mut Read,
+    ) -> Option<(Arc<SourceMap>, Judged)> {
+        let path = door.path();
+        let open = || {
+            let judged = self.store.open(door)?;
+            Ok((self.store.map_judged(&judged)?, judged))
+        };
+        let opened = open();
+        let (bytes, judged) = opened
+            .map_err(|error: InputError| look.missed(path, &error))
+            .ok()?;
+        look.missed(path, "not a map of that script");
+        if bytes.len() > MAX_MAP {
+            return None;
+        }
+        let map = once(read, bytes, || match sourcemap::decode_slice(bytes) {
+            Ok(map) => flat(map),
+            Err(why) => {
+                let path = path.display();
+                self.diag
+                    .warn_beside(format!("{path}: not a source map ({why}); not used"));
+                None
+            }
+        })?;
+        Some((map, judged))
     }
 
     /// The map, if it can be that of the script.
@@ -380,6 +637,12 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Whether a script is no JavaScript, so that what runs may be made of it first.
+fn is_typed(script: &Path) -> bool {
+    let extension = script.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["ts", "tsx", "mts", "cts", "jsx"].contains(&extension))
 }
 
 /// Why a map is not that of a script.
@@ -525,6 +788,7 @@ mod tests {
                 ..SourcePaths::default()
             },
             renames: true,
+            ran: RanTexts::default(),
         })
     }
 
@@ -559,6 +823,92 @@ mod tests {
             let url = "file:///app/dist/app.js";
             assert_eq!(maps.original(url, 1, 14), original(7));
         });
+    }
+
+    /// Files of this machine at recorded paths, by the functions that ran and the time when the recording ended.
+    #[cfg(target_os = "linux")]
+    fn with_recorded(
+        (functions, ended): (&[(u32, u32, &str)], SystemTime),
+        (script, map, original): (&str, &str, &str),
+        test: impl Fn(&SourceMaps<'_>, &str, &Diagnostics),
+    ) {
+        let folder = tempfile::Builder::new().prefix("pjit").tempdir();
+        let folder = folder.expect("a folder");
+        let path = folder.path().join("dist/app.js");
+        for (name, text) in [
+            ("dist/app.js", script),
+            ("dist/app.js.map", map),
+            ("src/app.ts", original),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+        let name = path.display().to_string();
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let read = || {
+            let mut ran = RanFunctions::default();
+            for (line, column, word) in functions {
+                ran.add(&name, (*line, *column), word);
+            }
+            ran
+        };
+        let maps = SourceMaps::new(Search {
+            store: &store,
+            diag: &diag,
+            places: ScriptPlaces {
+                roots: vec![PathBuf::new()],
+                ..ScriptPlaces::default()
+            },
+            sources: SourcePaths::default(),
+            renames: true,
+            ran: RanTexts::new(read, Some(ended)),
+        });
+        test(&maps, &name, &diag);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn scripts_are_proven_by_functions_or_by_time() {
+        use std::time::Duration;
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        let before = SystemTime::UNIX_EPOCH;
+        let files = (SCRIPT, MAP, "");
+        let has_map = |functions: &[(u32, u32, &str)], ended, said: &str| {
+            let found = std::cell::Cell::new(false);
+            with_recorded((functions, ended), files, |maps, name, diag| {
+                found.set(maps.has_map(name));
+                let warnings = diag.warnings().concat();
+                assert_eq!(
+                    warnings.contains(said),
+                    !said.is_empty() || warnings.is_empty(),
+                    "{warnings}"
+                );
+            });
+            found.get()
+        };
+        assert!(has_map(&[], later, ""));
+        assert!(!has_map(&[], before, "written after the recording"));
+        assert!(has_map(&[(1, 11, "f")], before, ""));
+        assert!(!has_map(&[(1, 11, "g")], before, "not the script that ran"));
+        assert!(!has_map(&[(1, 12, "f")], later, "made of it in memory"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn originals_that_were_written_since_give_no_names() {
+        use std::time::Duration;
+        let text = "\n\nfunction work () { return 1 }\n\n\n\nlet other = () => 2\n";
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        for (ended, name) in [(later, Some("work")), (SystemTime::UNIX_EPOCH, None)] {
+            let ran = (&[(1, 11, "f")][..], ended);
+            with_recorded(ran, (SCRIPT, MAP, text), |maps, script, diag| {
+                let function = maps.function(script, 1, 11).expect("a place");
+                assert_eq!(function.place.line, 3);
+                assert_eq!(function.name.map(|name| name.name).as_deref(), name);
+                assert_eq!(diag.has_warnings(), name.is_none());
+            });
+        }
     }
 
     /// By the text that the map has, or by a file that is proven to be a source.

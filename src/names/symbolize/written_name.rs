@@ -32,6 +32,22 @@ pub fn written_name(text: &str, at: usize) -> Option<&str> {
     is_name.then_some(name)
 }
 
+/// Whether a function begins at a byte of the text, as V8 tells: at the parenthesis of its parameters, at an arrow's first
+/// parameter, at `async` of an arrow, or at the class that has no constructor of its own.
+pub(super) fn is_head(text: &str, at: usize) -> bool {
+    if !text.is_char_boundary(at) {
+        return false;
+    }
+    let end = floor(text, text.len().min(at.saturating_add(FORWARD)));
+    let Some(here) = text.get(at..end) else {
+        return false;
+    };
+    if here.starts_with('(') {
+        return Text(text).behind_parameters(at) != Behind::Other;
+    }
+    identifier(here) == "class" || is_arrow_of_word(here) || is_async_parameters(here)
+}
+
 /// The objects in front of a name that something is assigned to: `Shape.prototype.` of `Shape.prototype.area =`.
 pub(super) fn written_owner<'t>(text: &'t str, name: &'t str) -> &'t str {
     // Both are of one text.

@@ -5,6 +5,7 @@
 //! and a piece counts if nearly all functions in it are the same.
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use super::compiled::{Compiled, Function, wasm_function};
@@ -50,6 +51,57 @@ impl Print {
     }
 }
 
+/// The name of the first function of WebAssembly in a piece of code that ran otherwise than the file has it: the file is another
+/// version. Memory that was used again has several functions at one address, of which one has to be the file's.
+pub(super) fn differing<'c, 'a: 'c>(
+    compiled: &Compiled<'_>,
+    codes: impl Iterator<Item = JitCode<'c, 'a>>,
+    text: Avma,
+    by_name: bool,
+) -> Option<String> {
+    let mut seen: BTreeMap<u32, (bool, String)> = BTreeMap::new();
+    for code in codes {
+        let offset = code.start().0.checked_sub(text.0);
+        let offset = offset.and_then(|offset| u32::try_from(offset).ok());
+        let function = offset.and_then(|offset| {
+            let at = compiled
+                .functions
+                .binary_search_by_key(&offset, |f| f.offset);
+            at.ok().map(|at| &compiled.functions[at])
+        });
+        let Some(function) = function.filter(|function| function.wasm.is_some()) else {
+            continue;
+        };
+        let of_file = compiled.code(function).unwrap_or_default();
+        // A perf map has no bytes.
+        let is_same = if by_name {
+            code.size() == u64::from(function.size)
+        } else {
+            is_same_code(of_file, code.bytes())
+        };
+        let name = || String::from_utf8_lossy(code.name()).into_owned();
+        let known = seen
+            .entry(function.offset)
+            .or_insert_with(|| (false, name()));
+        known.0 |= is_same;
+    }
+    let mut seen = seen.into_values();
+    seen.find(|(is_same, _)| !is_same).map(|(_, name)| name)
+}
+
+/// Whether code that was loaded is that of the file. Addresses of builtins are written into it when it is loaded.
+fn is_same_code(of_file: &[u8], loaded: &[u8]) -> bool {
+    const ADDRESS: usize = 8;
+    let is_zero = |byte: &&u8| **byte == 0;
+    let is_address = |at: usize| {
+        let before = of_file[..at].iter().rev().take_while(is_zero).count();
+        let behind = of_file[at..].iter().take_while(is_zero).count();
+        behind > 0 && before + behind >= ADDRESS
+    };
+    let mut differ = (0..of_file.len().min(loaded.len())).filter(|at| of_file[*at] != loaded[*at]);
+    of_file.len() == loaded.len() && differ.all(is_address)
+}
+
 /// The code of one dump, or of a perf map, in which there are names instead of bytes.
 pub(super) struct Loaded {
     by_name: bool,
@@ -66,6 +118,8 @@ pub(super) struct Matching {
     /// Functions that are the same at the best place, and how many there would have to be.
     pub(super) same: usize,
     pub(super) of: usize,
+    /// Where the machine code lies, as far as enough of it is the same.
+    pub(super) pieces: Vec<Avma>,
 }
 
 impl Loaded {
@@ -126,9 +180,30 @@ impl Loaded {
                 let codes = codes.into_iter();
                 let shared = codes.map(|(code, offset)| (code, offset, share));
                 matching.codes.extend(shared);
+                matching.pieces.push(text);
             }
         }
         matching.codes.sort_unstable();
         matching
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_the_same_but_for_addresses_of_builtins() {
+        let call = [&[0x48, 0xb8][..], &[0; 8], &[0xff, 0xd0]].concat();
+        let mut loaded = call.clone();
+        assert!(is_same_code(&call, &loaded));
+        loaded[2..8].copy_from_slice(&[0x10, 0x20, 0x30, 0x40, 0x50, 0x7f]);
+        assert!(is_same_code(&call, &loaded));
+        loaded[11] = 0xd1;
+        assert!(!is_same_code(&call, &loaded));
+        assert!(!is_same_code(&call, &call[..11]));
+        // A constant has fewer bytes.
+        let (old, new) = ([0x81, 0xc1, 5, 0, 0, 0], [0x81, 0xc1, 5, 1, 0, 0]);
+        assert!(!is_same_code(&old, &new) && is_same_code(&old, &old));
     }
 }

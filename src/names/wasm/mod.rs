@@ -103,6 +103,8 @@ pub struct WasmCode<'a> {
     /// Code that is that of another place just as well.
     rivals: Vec<(JitCodeId, CodePlace)>,
     dsos: FxHashMap<DsoId, usize>,
+    /// Compiled files that are of other versions than ran.
+    others: Vec<usize>,
     /// What was matched with what, for those who judge a recording.
     pub findings: Vec<Finding>,
 }
@@ -167,6 +169,8 @@ pub struct Finding {
     pub of: usize,
     /// Whether that was enough.
     pub is_used: bool,
+    /// A function that ran otherwise than the file has it, where nearly all others are the same.
+    pub other: Option<String>,
 }
 
 /// The source map that a module names.
@@ -529,12 +533,15 @@ impl<'a> WasmCode<'a> {
         let mut claims: FxHashMap<JitCodeId, Claim> = FxHashMap::default();
         for (number, file) in unmapped {
             let matchings: Vec<Matching> = loaded.iter().map(|l| l.find(&file.content)).collect();
-            for &(code, offset, share) in matchings.iter().flat_map(|m| &m.codes) {
-                let place = CodePlace::Code(number, offset);
-                let rank = (file.is_named, share);
-                let claim = claims.entry(code).or_default();
-                claim.add(rank, place);
-            }
+            let by_object = objects.iter().zip(&matchings);
+            let other =
+                by_object.flat_map(|(object, m)| m.pieces.iter().map(move |text| (*object, *text)));
+            let other = other.filter_map(|(object, text)| {
+                let by_name = session.jit.object(object).is_perf_map();
+                let codes = codes_of(session, object).map(|(_, code)| code);
+                matching::differing(&file.content, codes, text, by_name)
+            });
+            let other = other.min();
             let best = matchings
                 .iter()
                 .max_by_key(|m| (!m.codes.is_empty(), m.same));
@@ -543,8 +550,19 @@ impl<'a> WasmCode<'a> {
                 version: file.content.version.to_owned(),
                 same: best.map_or(0, |m| m.same),
                 of: best.map_or(0, |m| m.of),
-                is_used: best.is_some_and(|m| !m.codes.is_empty()),
+                is_used: best.is_some_and(|m| !m.codes.is_empty()) && other.is_none(),
+                other,
             };
+            if finding.is_used {
+                for &(code, offset, share) in matchings.iter().flat_map(|m| &m.codes) {
+                    let place = CodePlace::Code(number, offset);
+                    let rank = (file.is_named, share);
+                    let claim = claims.entry(code).or_default();
+                    claim.add(rank, place);
+                }
+            } else if finding.same * 2 > finding.of {
+                self.others.push(number);
+            }
             finding.report(file.is_named, diag);
             self.findings.push(finding);
         }
@@ -708,11 +726,29 @@ impl<'a> WasmCode<'a> {
         }
     }
 
-    /// All modules with DWARF: file, and number in it.
+    /// All modules with DWARF that may be what ran: file, and number in it.
     fn described(&self) -> impl Iterator<Item = (usize, usize)> {
-        let has_dwarf =
-            |&(file, module): &(usize, usize)| self.files[file].content.modules[module].has_dwarf();
-        candidates(&self.files).into_iter().filter(has_dwarf)
+        let may_be = |&(file, module): &(usize, usize)| {
+            let module = &self.files[file].content.modules[module];
+            module.has_dwarf() && !self.is_of_other(module)
+        };
+        candidates(&self.files).into_iter().filter(may_be)
+    }
+
+    /// Whether a module is what a compiled file was made from that is of another version than ran.
+    fn is_of_other(&self, module: &CoreModule<'_>) -> bool {
+        self.others.iter().any(|other| {
+            let content = &self.compiled[*other].content;
+            let mut numbers: Vec<u32> = content
+                .wasm_functions()
+                .map(|(_, wasm)| wasm.module)
+                .collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+                .into_iter()
+                .any(|number| fit::may_be(content, number, module))
+        })
     }
 
     /// The module with DWARF that has nearly all of the names, and the functions of that name.
@@ -786,6 +822,11 @@ impl Finding {
         let (same, of, version) = (self.same, self.of, &self.version);
         if self.is_used {
             diag.note(format!("{path}: {same} of {of} functions are the same"));
+        } else if let Some(other) = &self.other {
+            diag.warn(format!(
+                "{path}: another version of the module than ran: {other} has other code ({same} of {of} functions are the same); \
+                 not used. Build that version again, or compile the .wasm that ran"
+            ));
         } else if is_named {
             diag.warn(format!(
                 "{path}: {same} of {of} functions are the same as in the recording; made with other flags, by another \
