@@ -29,7 +29,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 elf.bytes_at(FileOffset(at), 16),
             );
         }
-        let _ = (elf.build_id(), elf.base_svma());
+        let _ = elf.build_id();
     }
     let _ = (dsos.debug(id).is_some(), dsos.supplementary(id).is_some());
     if let Some(symbols) = dsos.symbols(id) {

@@ -1,11 +1,12 @@
 //! Which functions of which threads may have long spells at all: a glance at a part of the samples.
 //!
-//! In: the samples of a clock. Out: [`Suspects`], which lack a function only where it can have no spell of some length. Of each thread some
-//! two hundred samples a second are looked at, and four times as many for what those leave. Between two of them that lack a function, at
-//! most all that was left out may be in it, so that more are suspected than all samples would tell. It costs a twentieth of that: most
-//! recordings have no long spell, and of the others only what is suspected is looked at.
+//! In: the samples of a clock. Out: [`Suspects`]: threads that may have a spell of some length, and functions that may have any there, for
+//! which of these is told depends on the others. Of each thread some two hundred samples a second are looked at, and four times as many for
+//! what those leave. Between two of them that lack a function, at most all that was left out may be in it, so that more are suspected than
+//! all samples would tell. It costs a twentieth of that: most recordings have no long spell, and of the others only what is suspected is
+//! looked at.
 
-use super::spells::{SHARES, longest_by_chance};
+use super::spells::{SHARES, SHORTEST, longest_by_chance};
 use super::timeline::{FEWEST, Suspects, Usual};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
@@ -27,9 +28,11 @@ struct Run {
     length: usize,
     /// Time of the look before the run.
     before: u64,
-    /// The longest such run, and looks in runs that last.
+    /// The longest run that may be a spell, and looks in such runs.
     longest: usize,
     in_runs: usize,
+    /// Whether one of them may last.
+    lasts: bool,
 }
 
 /// A sample that is looked at.
@@ -40,7 +43,7 @@ struct Look {
     leaf: FrameId,
 }
 
-/// What may be without a break in the samples of a thread for so many nanoseconds.
+/// What may be without a break in the samples of a thread, in threads where something may for so many nanoseconds.
 pub(super) fn suspects(
     profile: &Profile,
     functions: &Functions,
@@ -122,9 +125,11 @@ fn suspect(
     let mut met: Vec<FunctionId> = Vec::new();
     let end = looks.last().map_or(0, |look| look.time);
     let ends = |run: &mut Run, behind: u64| {
-        if behind.saturating_sub(run.before) >= least {
+        let length = behind.saturating_sub(run.before);
+        if length >= SHORTEST {
             run.longest = run.longest.max(run.length);
             run.in_runs += run.length + 1;
+            run.lasts |= length >= least;
         }
         run.length = 0;
     };
@@ -167,12 +172,12 @@ fn suspect(
         let chance = longest_by_chance(n * stride as f64, share.min(SHARES[1]));
         let longest = ((run.longest + 1) * stride) as f64;
         let is_most_of_it = 2.0 * run.in_runs as f64 >= DOUBT * run.count as f64;
-        let may_last = parts.contains(&share)
+        let may_be = parts.contains(&share)
             && run.longest > 0
             && longest >= DOUBT * 2.0 * chance
             && is_most_of_it;
-        suspects.functions[function] |= may_last;
-        suspects.threads[thread] |= may_last;
+        suspects.functions[function] |= may_be;
+        suspects.threads[thread] |= may_be && run.lasts;
         *run = Run::default();
     }
 }

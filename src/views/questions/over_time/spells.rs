@@ -39,7 +39,7 @@ impl Spell {
 }
 
 /// A spell shorter than this is none, in ns.
-const SHORTEST: u64 = 20_000_000;
+pub(super) const SHORTEST: u64 = 20_000_000;
 /// A spell of fewer samples is none.
 const LEAST: usize = 8;
 /// Shares of a thread's samples between which a function may have spells. One that is nearly always there has no breaks.
