@@ -236,7 +236,10 @@ fn frame_pointer(check: Check) -> Candidate {
 fn blind_frame_pointer(code: &CodeView<'_>) -> Candidate {
     Candidate {
         blind: match code.habit {
-            Habit::V8Pieces if code.leaf && leaves_frame_pointer(code) => Some(Blind::Callers),
+            // What is returned to at its start has its frame there.
+            Habit::V8Pieces if code.leaf && code.at > 0 && leaves_frame_pointer(code) => {
+                Some(Blind::Callers)
+            }
             Habit::Unknown => Some(Blind::Everywhere),
             Habit::CallersKeepFrames if code.leaf => Some(Blind::AtItsEnds),
             _ => None,

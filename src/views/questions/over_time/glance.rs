@@ -28,11 +28,32 @@ struct Run {
     length: usize,
     /// Time of the look before the run.
     before: u64,
-    /// The longest run that may be a spell, and looks in such runs.
+    /// Runs that may be spells, and those that may last.
+    any: Runs,
+    lasting: Runs,
+}
+
+/// Runs of one function.
+#[derive(Clone, Copy, Default)]
+struct Runs {
+    /// Looks of the longest, and of all.
     longest: usize,
-    in_runs: usize,
-    /// Whether one of them may last.
-    lasts: bool,
+    all: usize,
+}
+
+impl Runs {
+    fn add(&mut self, length: usize) {
+        self.longest = self.longest.max(length);
+        self.all += length + 1;
+    }
+
+    /// Whether one is longer than by chance, and most of so many looks are in them.
+    fn may_be_spells(self, (chance, stride): (f64, usize), count: usize) -> bool {
+        let longest = ((self.longest + 1) * stride) as f64;
+        self.longest > 0
+            && longest >= DOUBT * 2.0 * chance
+            && 2.0 * self.all as f64 >= DOUBT * count as f64
+    }
 }
 
 /// A sample that is looked at.
@@ -127,9 +148,10 @@ fn suspect(
     let ends = |run: &mut Run, behind: u64| {
         let length = behind.saturating_sub(run.before);
         if length >= SHORTEST {
-            run.longest = run.longest.max(run.length);
-            run.in_runs += run.length + 1;
-            run.lasts |= length >= least;
+            run.any.add(run.length);
+        }
+        if length >= least {
+            run.lasting.add(run.length);
         }
         run.length = 0;
     };
@@ -170,14 +192,10 @@ fn suspect(
         let share = run.count as f64 / n;
         let parts = SHARES[0] / 2.0..=(1.0 + SHARES[1]) / 2.0;
         let chance = longest_by_chance(n * stride as f64, share.min(SHARES[1]));
-        let longest = ((run.longest + 1) * stride) as f64;
-        let is_most_of_it = 2.0 * run.in_runs as f64 >= DOUBT * run.count as f64;
-        let may_be = parts.contains(&share)
-            && run.longest > 0
-            && longest >= DOUBT * 2.0 * chance
-            && is_most_of_it;
-        suspects.functions[function] |= may_be;
-        suspects.threads[thread] |= may_be && run.lasts;
+        let is_part = parts.contains(&share);
+        let may_be = |runs: Runs| is_part && runs.may_be_spells((chance, stride), run.count);
+        suspects.functions[function] |= may_be(run.any);
+        suspects.threads[thread] |= may_be(run.lasting);
         *run = Run::default();
     }
 }
