@@ -195,7 +195,6 @@ fn annotated_code_is_only_text() {
     let program = "symfs/tmp/pjit-sample/typescript";
     let map = format!("{program}/dist/app.js.map");
     replace("perf.data", b"cpu-clock:u", b"cpu\x1b[31mk:u");
-    replace("jit-13869.dump", b"JS:*u ", b"JS:*\x1b ");
     replace(&map, b"src/primes.ts", b"src/\\u001b[mprimes.ts");
     replace(
         &map,
