@@ -390,13 +390,18 @@ fn a_script_is_known_by_its_map() {
     case.assert_safe();
 }
 
+/// A script that names a map, with the function that ran where it was recorded.
+fn script_with(map: &str) -> String {
+    format!("function f() {{}}\ny\n//# sourceMappingURL={map}\n")
+}
+
 /// A script and its map in `app/dist`, whose one source has this name.
 fn mapped(case: &Case, source: &str, more: &str) {
     case.record(&[]);
     let script = case.path("app/dist/app.js");
     let script = script.to_str().expect("a plain path").to_owned();
-    case.dump(&format!("JS:*f {script}:1:1"), &[&script]);
-    case.write("app/dist/app.js", "x\ny\n//# sourceMappingURL=app.js.map\n");
+    case.dump(&format!("JS:*f {script}:1:11"), &[&script]);
+    case.write("app/dist/app.js", script_with("app.js.map"));
     let map = format!(
         r#"{{"version":3,"file":"app.js","sources":["{source}"],"names":[]{more},"mappings":"AAAA;AACA"}}"#
     );
@@ -435,10 +440,7 @@ fn a_script_names_maps_in_its_folder() {
     mapped(&case, "a.ts", &more);
     let dist = case.path("app/dist");
     fs::rename(dist.join("app.js.map"), case.path("app/other.map")).expect("moved");
-    case.write(
-        "app/dist/app.js",
-        "x\ny\n//# sourceMappingURL=../other.map\n",
-    );
+    case.write("app/dist/app.js", script_with("../other.map"));
     case.assert_safe();
     assert!(
         case.said(&["annotate"])
@@ -446,7 +448,7 @@ fn a_script_names_maps_in_its_folder() {
             .contains("leads out of the folder")
     );
     fs::rename(case.path("app/other.map"), dist.join("other.map")).expect("moved");
-    case.write("app/dist/app.js", "x\ny\n//# sourceMappingURL=other.map\n");
+    case.write("app/dist/app.js", script_with("other.map"));
     assert!(case.said(&["annotate"]).0.contains(SECRET));
 }
 
