@@ -93,9 +93,12 @@ pub(super) fn differing<'c, 'a: 'c>(
 fn is_same_code(of_file: &[u8], loaded: &[u8]) -> bool {
     const ADDRESS: usize = 8;
     let is_zero = |byte: &&u8| **byte == 0;
+    // No farther than an address is long: a file may have megabytes of zeros.
     let is_address = |at: usize| {
-        let before = of_file[..at].iter().rev().take_while(is_zero).count();
-        let behind = of_file[at..].iter().take_while(is_zero).count();
+        let before = of_file[..at].iter().rev().take(ADDRESS);
+        let before = before.take_while(is_zero).count();
+        let behind = of_file[at..].iter().take(ADDRESS);
+        let behind = behind.take_while(is_zero).count();
         behind > 0 && before + behind >= ADDRESS
     };
     let mut differ = (0..of_file.len().min(loaded.len())).filter(|at| of_file[*at] != loaded[*at]);

@@ -478,12 +478,14 @@ fn forked(
         return owner;
     }
     let child = lives.at(writer.tid, time);
-    let of_owner = child.filter(|child| {
-        let of = |process: &ProcessId| births.get(process).map(|birth| birth.parent);
-        let mut line = std::iter::successors(Some(*child), of).take(MOST_ANCESTORS);
-        line.any(|process| process == owner)
-    });
-    of_owner.unwrap_or(owner)
+    let is_owners = |child: &ProcessId| line_of(*child, births).any(|process| process == owner);
+    child.filter(is_owners).unwrap_or(owner)
+}
+
+/// A process, who made it, who made that, and so on.
+fn line_of(process: ProcessId, births: &Births) -> impl Iterator<Item = ProcessId> {
+    let parent = |child: &ProcessId| births.get(child).map(|birth| birth.parent);
+    std::iter::successors(Some(process), parent).take(MOST_ANCESTORS)
 }
 
 /// Asks `place` for the process and the time of every load.
@@ -530,11 +532,8 @@ fn leave_out_protections(
             }
         }
     }
-    let has_once = |process: &ProcessId| {
-        let of = |child: &ProcessId| births.get(child).map(|birth| birth.parent);
-        let mut line = std::iter::successors(Some(*process), of).take(MOST_ANCESTORS);
-        line.any(|process| once.contains(&process))
-    };
+    let has_once =
+        |process: &ProcessId| line_of(*process, births).any(|process| once.contains(&process));
     changes.retain(|(_, change)| match change {
         Change::Again(process, _, again) => again.is_other || has_once(process),
         _ => true,
