@@ -16,7 +16,7 @@ use pjit::diagnostics::{Diagnostics, Level};
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    let args = pjit::cli::with_thread_counts(std::env::args_os());
+    let args = pjit::cli::with_attached_numbers(std::env::args_os());
     let cli = match pjit::cli::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return pjit::cli::refuse(&args, &error),

@@ -273,10 +273,18 @@ fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
     Some(clap::Error::raw(ErrorKind::UnknownArgument, text))
 }
 
-/// The arguments with `--threads N` as `--jobs=N`: perf has a flag of that name without a number
-/// (`-T`), which keeps its meaning where no number follows.
-pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let is_count = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+/// The arguments with numbers attached to options that mean something else without: `--threads N` as `--jobs=N`, for perf has a flag
+/// of that name (`-T`), and `--pid N` as `--pid=N`, for stackcollapse has one.
+pub fn with_attached_numbers(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const OPTIONS: [(&str, &str); 3] = [
+        ("--threads", "--jobs"),
+        ("--pid", "--pid"),
+        ("--tid", "--tid"),
+    ];
+    let is_digits = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let are_numbers = |option: &str, word: &str| {
+        is_digits(word) || option != "--threads" && word.split(',').all(is_digits)
+    };
     let mut args = args.peekable();
     let mut out: Vec<OsString> = Vec::new();
     // What is recorded has arguments of its own.
@@ -286,22 +294,27 @@ pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString>
         return out;
     }
     while let Some(arg) = args.next() {
-        let attached = arg
-            .to_str()
-            .and_then(|word| word.strip_prefix("--threads="));
-        if let Some(count) = attached.filter(|count| is_count(count)) {
-            out.push(format!("--jobs={count}").into());
+        let word = arg.to_str().unwrap_or_default();
+        let (option, attached) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word, None),
+        };
+        let Some((_, meant)) = OPTIONS.iter().find(|(known, _)| *known == option) else {
+            out.push(arg);
             continue;
+        };
+        let is_number = |value: &str| are_numbers(option, value);
+        let value = match attached {
+            Some(value) => is_number(value).then(|| value.to_owned()),
+            None => {
+                let next = args.next_if(|next| next.to_str().is_some_and(is_number));
+                next.and_then(|next| next.into_string().ok())
+            }
+        };
+        match value {
+            Some(value) => out.push(format!("{meant}={value}").into()),
+            None => out.push(arg),
         }
-        if arg == "--threads"
-            && let Some(count) = args.next_if(|next| next.to_str().is_some_and(is_count))
-        {
-            let mut jobs = OsString::from("--jobs=");
-            jobs.push(count);
-            out.push(jobs);
-            continue;
-        }
-        out.push(arg);
     }
     out
 }
@@ -311,9 +324,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_count_is_told_from_perfs_flag() {
+    fn numbers_are_told_from_flags() {
         let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
-        let rewritten = |line: &str| with_thread_counts(words(line).into_iter());
+        let rewritten = |line: &str| with_attached_numbers(words(line).into_iter());
+        for (typed, meant) in [
+            ("pjit fold --pid 7 x", "pjit fold --pid=7 x"),
+            ("pjit fold --tid 7,8", "pjit fold --tid=7,8"),
+            ("pjit fold --pid x", "pjit fold --pid x"),
+            ("pjit report --threads 7,8", "pjit report --threads 7,8"),
+            ("pjit record --pid 7", "pjit record --pid 7"),
+        ] {
+            assert_eq!(rewritten(typed), words(meant));
+        }
         assert_eq!(
             rewritten("pjit fold --threads 3 x"),
             words("pjit fold --jobs=3 x")

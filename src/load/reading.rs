@@ -574,7 +574,12 @@ impl<'a> Reading<'_, 'a> {
                 .map(|used| used.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
         }
         profile.recording.chosen = (!chosen.is_empty()).then(|| chosen.join("; "));
+        for lost in &weighed.left_out {
+            let path = options.source.path().display();
+            diag.warn(format!("{path}: {lost}"));
+        }
         profile.quality.weights = weighed.quality;
+        profile.quality.weights.extend(weighed.left_out);
         profile.quality.stitch_error = mended.error;
         if needs.contains(Needs::BRANCHES) {
             profile.quality.weights.extend(words_of_branches(&branches));

@@ -195,10 +195,20 @@ fn foot(diff: &Diff<'_>) -> Vec<String> {
         .count();
     let single = comparison.runs.0.min(comparison.runs.1) == 1;
     let has_samples = diff.facts().is_none_or(|facts| facts.made == Made::Sampled);
+    let limit = if has_samples {
+        "below 0.5% or 10 samples"
+    } else {
+        "below 0.5%"
+    };
     let small = match comparison.small {
         0 => String::new(),
-        n if has_samples => format!("; +{n} below 0.5% or 10 samples"),
-        n => format!("; +{n} below 0.5%"),
+        n => {
+            let (means, totals) = (comparison.small_means, comparison.totals);
+            let [base, new] = [(means.0, totals.0), (means.1, totals.1)].map(|(mean, total)| {
+                format!("{:.1}%", 100.0 * mean / total.max(f64::MIN_POSITIVE))
+            });
+            format!("; +{n} {limit}, {base} -> {new} together")
+        }
     };
     let mut foot = vec![if single {
         format!("{} {} compared{small}", comparison.tested, diff.by.rows())
@@ -300,7 +310,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
             "total": total,
             "run_totals": {"base": totals(diff.base), "new": totals(diff.new)},
             "rows": shown.iter().map(|row| row_json(diff, row)).collect::<Value>(),
-            "omitted": {"functions": left.len(), "base": sum(|row| row.means.0), "new": sum(|row| row.means.1), "small": comparison.small},
+            "omitted": {"functions": left.len(), "base": sum(|row| row.means.0), "new": sum(|row| row.means.1), "small": comparison.small, "small_base": json::mean(comparison.small_means.0), "small_new": json::mean(comparison.small_means.1)},
             "warnings": json::warnings(&facts, common),
         }),
     );

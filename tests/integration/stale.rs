@@ -386,6 +386,30 @@ fn a_perf_map_of_a_later_process_is_not_used() {
     }
 }
 
+/// In a container a process has a number that the recording does not know, and its map is called so.
+#[test]
+fn a_named_perf_map_is_used_or_is_said_not_to_be() {
+    let fitting = format!("{JIT:x} 10 of_the_map\n");
+    for (name, text, wanted) in [
+        ("perf-1.map", fitting.as_str(), None),
+        ("other.txt", &fitting, None),
+        (
+            "perf-1.map",
+            "500000 10 of_the_map\n",
+            Some("of no process of this recording"),
+        ),
+        ("perf-1.map", "no map\n", Some("not a perf map")),
+        ("perf-77.map", "no map\n", Some("not a perf map")),
+    ] {
+        let option = format!("HERE/{name}");
+        let files: [(&str, &[u8]); 1] = [(name, text.as_bytes())];
+        let (stacks, said) = folded_with(&recording(PID), &files, &["--perf-map", &option]);
+        assert_eq!(stacks.contains("of_the_map"), wanted.is_none(), "{said}");
+        assert_eq!(said.contains("; not used"), wanted.is_some(), "{said}");
+        assert!(wanted.is_none_or(|wanted| said.contains(wanted)), "{said}");
+    }
+}
+
 #[test]
 fn a_changed_binary_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");

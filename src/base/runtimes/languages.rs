@@ -11,6 +11,10 @@ pub fn is_of_library(name: &str) -> bool {
 
 /// `Stdlib.Map.bal_170` (as symbol tables of debug builds have it), `camlStdlib__Map__bal_170`, and C of the runtime.
 fn is_ocaml(name: &str) -> bool {
+    // All names of native code come to these three, and few are theirs.
+    if !name.starts_with(['S', 'C', 'c']) {
+        return false;
+    }
     [
         "Stdlib.",
         "CamlinternalFormat",
@@ -33,13 +37,14 @@ fn is_nim(name: &str) -> bool {
         "nimGC_setStackBottom",
         "nimRegisterGlobalMarker",
     ];
-    if C_NAMES.contains(&name) {
+    if name.starts_with('n') && C_NAMES.contains(&name) {
         return true;
     }
-    // All names of native code come here, and few end so.
+    if !name.ends_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let front = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = front.len() < name.len();
-    let Some(front) = front.strip_suffix('_').filter(|_| is_numbered) else {
+    let Some(front) = front.strip_suffix('_') else {
         return false;
     };
     let Some((_, module)) = front.rsplit_once("__") else {
@@ -52,10 +57,13 @@ fn is_nim(name: &str) -> bool {
 
 /// `base_GHCziShow_zdwitoszq_info`: package, module and name, with a word for what it is. A module alone in front is the program's.
 fn is_haskell(name: &str) -> bool {
-    if name.starts_with("stg_") {
+    if is_of_stg(name) {
         return true;
     }
-    let Some((package, rest)) = name.split_once('_').filter(|_| is_closure(name)) else {
+    if !is_closure(name) {
+        return false;
+    }
+    let Some((package, rest)) = name.split_once('_') else {
         return false;
     };
     let is_package = package.starts_with(|first: char| first.is_ascii_lowercase());
@@ -65,19 +73,31 @@ fn is_haskell(name: &str) -> bool {
     is_package && is_module && (package == "base" || is_encoded)
 }
 
+/// `stg_upd_frame_info`, `stg_ap_pp_fast`, `stg_catchzh` of GHC's runtime. A function of C may be called `stg_read`.
+fn is_of_stg(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("stg_") else {
+        return false;
+    };
+    let fronts = ["ap_", "gc_", "upd_"];
+    let ends = ["zh", "_fast", "_frame"];
+    fronts.iter().any(|front| rest.starts_with(front))
+        || ends.iter().any(|end| rest.ends_with(end))
+        || is_closure(name)
+}
+
 /// Whether GHC made the code of this name.
 fn is_closure(name: &str) -> bool {
-    let ends = [
-        "_info",
-        "_info_itable",
-        "_slow",
-        "_entry",
-        "_ret",
-        "_closure",
-        "_alt",
-        "_srt",
-    ];
-    ends.iter().any(|end| name.ends_with(end))
+    if !name.ends_with(['o', 'w', 'y', 't', 'e']) {
+        return false;
+    }
+    let Some((front, end)) = name.rsplit_once('_') else {
+        return false;
+    };
+    match end {
+        "info" | "slow" | "entry" | "ret" | "closure" | "alt" | "srt" => true,
+        "itable" => front.ends_with("_info"),
+        _ => false,
+    }
 }
 
 /// Whether a function without debug information is of the runtime in a program that GHC made: it is C then, and not the program's.
@@ -92,7 +112,7 @@ pub fn is_of_haskells_runtime(name: &str) -> bool {
 /// Whether this name occurs in programs that GHC made, and in no others.
 #[must_use]
 pub fn is_of_haskell(name: &str) -> bool {
-    name.starts_with("stg_") || is_haskell(name)
+    is_haskell(name)
 }
 
 #[cfg(test)]
@@ -113,6 +133,8 @@ mod tests {
             "ghczmprim_GHCziClasses_zdfOrdInt_info",
             "containerszm0zi6zi4zi1_DataziMapziInternal_balanceL_info",
             "stg_upd_frame_info",
+            "stg_ap_pp_fast",
+            "stg_newByteArrayzh",
         ] {
             assert!(is_of_library(name), "{name}");
         }
@@ -125,6 +147,7 @@ mod tests {
             "get_User_info",
             "my_caml",
             "stage_one",
+            "stg_read",
             "a__b",
         ] {
             assert!(!is_of_library(name), "{name}");

@@ -4,30 +4,33 @@
 
 use super::languages::is_of_library;
 
-/// Crates and outermost namespaces of standard libraries.
-const NAMESPACES: [&str; 21] = [
-    "std",
-    "core",
-    "alloc",
-    "proc_macro",
-    "test",
-    "compiler_builtins",
-    "hashbrown",
-    "std_detect",
-    "panic_unwind",
-    "panic_abort",
-    "unwind",
-    "rustc_demangle",
-    "gimli",
-    "addr2line",
-    "miniz_oxide",
-    "memchr",
-    "adler2",
-    "object",
-    "libc",
-    "__gnu_cxx",
-    "__cxxabiv1",
-];
+/// Whether a crate or an outermost namespace is of a standard library.
+fn is_namespace(name: &str) -> bool {
+    matches!(
+        name,
+        "std"
+            | "core"
+            | "alloc"
+            | "proc_macro"
+            | "test"
+            | "compiler_builtins"
+            | "hashbrown"
+            | "std_detect"
+            | "panic_unwind"
+            | "panic_abort"
+            | "unwind"
+            | "rustc_demangle"
+            | "gimli"
+            | "addr2line"
+            | "miniz_oxide"
+            | "memchr"
+            | "adler2"
+            | "object"
+            | "libc"
+            | "__gnu_cxx"
+            | "__cxxabiv1"
+    )
+}
 
 /// Functions of C's library and of the start of programs that are linked into them.
 const C_FUNCTIONS: [&str; 79] = [
@@ -219,7 +222,7 @@ pub fn is_standard(name: &str) -> bool {
     }
     // A mangled name begins like a reserved one, and yet may be the user's: `_D3hot3fibFiZi` was taken for the library's.
     if let Some(package) = mangled_package(name) {
-        return NAMESPACES.contains(&package) || D_PACKAGES.contains(&package);
+        return is_namespace(package) || D_PACKAGES.contains(&package);
     }
     if is_reserved(name) || is_made_by_go(name) || is_of_library(name) {
         return true;
@@ -238,9 +241,25 @@ pub fn is_standard(name: &str) -> bool {
         return true;
     }
     match outermost(name) {
-        Some(namespace) => NAMESPACES.contains(&namespace),
+        Some(namespace) => is_namespace(namespace),
         None => is_of_go(name),
     }
+}
+
+/// The same of a name that a compiler of C++ spelled: there are no crates, and own functions may be called as those of C are.
+#[must_use]
+pub fn is_standard_in_cpp(name: &str) -> bool {
+    let is_namespace = |of| matches!(of, "std" | "__gnu_cxx" | "__cxxabiv1");
+    let is_operator = name.starts_with("operator new") || name.starts_with("operator delete");
+    // What handles exceptions is written in both languages.
+    let is_unwinder = UNWINDER.binary_search(&name).is_ok();
+    is_operator || is_unwinder || is_reserved(name) || outermost(name).is_some_and(is_namespace)
+}
+
+/// Whether C's library has a function of this name.
+#[must_use]
+pub fn is_c_function(name: &str) -> bool {
+    C_FUNCTIONS.binary_search(&name).is_ok()
 }
 
 /// Whether a name is one that a compiler mangled: `_ZN3hot3fibEi`, `_RNvC3hot3fib`, `_D3hot3fibFiZi`, `__hot_MOD_fib`.
@@ -253,7 +272,11 @@ pub fn is_mangled(name: &str) -> bool {
 }
 
 /// The outermost namespace, package or module in a mangled name, or the function where it has none; nothing where it is not easily told.
-fn mangled_package(name: &str) -> Option<&str> {
+pub(super) fn mangled_package(name: &str) -> Option<&str> {
+    // All names of programs come here, and few begin so.
+    if !name.starts_with('_') {
+        return None;
+    }
     if name == "_Dmain" {
         return Some("main");
     }
@@ -273,7 +296,7 @@ fn mangled_package(name: &str) -> Option<&str> {
     let length: usize = rest[..end].parse().ok()?;
     let package = rest[end..].get(..length)?;
     // Rust's `_$LT$T as Trait$GT$` and C++'s nameless namespace say nothing.
-    (!package.starts_with('_') || NAMESPACES.contains(&package)).then_some(package)
+    (!package.starts_with('_') || is_namespace(package)).then_some(package)
 }
 
 /// `__x` and `_X` belong to compilers and libraries.
@@ -287,6 +310,9 @@ fn is_reserved(name: &str) -> bool {
 
 /// `type..eq.[2]string`, `type:.hash.main.point`, `_rt0_amd64_linux`, `debugCall64`
 fn is_made_by_go(name: &str) -> bool {
+    if !name.starts_with(['t', 'd', '_']) {
+        return false;
+    }
     let is_of_type = name.starts_with("type..") || name.starts_with("type:.");
     let is_numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
     let is_call = name.strip_prefix("debugCall").is_some_and(is_numbered);
@@ -391,13 +417,23 @@ fn without_return_type(name: &str) -> &str {
     if name.starts_with(['<', '{']) || !name.contains(' ') {
         return name;
     }
-    let (mut depth, mut start) = (0, 0);
+    /// What a byte adds to the depth: a table, for whole modules of names come here.
+    const DEEPER: [i8; 256] = {
+        let mut deeper = [0; 256];
+        let (open, close) = (b"<([{", b">)]}");
+        let mut at = 0;
+        while at < open.len() {
+            deeper[open[at] as usize] = 1;
+            deeper[close[at] as usize] = -1;
+            at += 1;
+        }
+        deeper
+    };
+    let (mut depth, mut start) = (0_i32, 0);
     for (at, b) in name.bytes().enumerate() {
-        match b {
-            b'<' | b'(' | b'[' | b'{' => depth += 1,
-            b'>' | b')' | b']' | b'}' => depth -= 1,
-            b' ' if depth == 0 && !name[..at].ends_with("operator") => start = at + 1,
-            _ => {}
+        depth += i32::from(DEEPER[usize::from(b)]);
+        if b == b' ' && depth == 0 && !name[..at].ends_with("operator") {
+            start = at + 1;
         }
     }
     match &name[start..] {
@@ -508,6 +544,23 @@ mod tests {
             "_Z3fibi",
         ] {
             assert!(!is_standard(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn in_cpp_there_are_no_crates() {
+        for name in ["std::sort<int*>", "__gnu_cxx::x", "operator new", "__mine"] {
+            assert!(is_standard_in_cpp(name), "{name}");
+        }
+        for name in [
+            "core::Engine::run",
+            "test::go",
+            "sift",
+            "read",
+            "alloc::y",
+            "stdx::f",
+        ] {
+            assert!(!is_standard_in_cpp(name), "{name}");
         }
     }
 

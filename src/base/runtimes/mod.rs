@@ -37,7 +37,7 @@ pub use wasmtime::function as wasmtime_function;
 
 pub use activity::{Activity, Scope};
 pub use kind::Kind;
-pub use library::{is_mangled, is_standard};
+pub use library::{is_c_function, is_mangled, is_standard, is_standard_in_cpp};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};

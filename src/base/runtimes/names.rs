@@ -174,7 +174,7 @@ pub(super) fn is_number(text: &str) -> bool {
 #[must_use]
 pub fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
-    let versioned = name.find('@').filter(|&at| at > 0);
+    let versioned = memchr::memchr(b'@', name.as_bytes()).filter(|&at| at > 0);
     let name = match versioned {
         Some(at) if !name[at..].starts_with("@plt") => &name[..at],
         _ => name,
@@ -206,6 +206,10 @@ pub fn without_hash(name: &str) -> &str {
 
 fn without_clone(name: &str) -> &str {
     let name = name.strip_suffix(".cold").unwrap_or(name);
+    // All names of native code come here, and few end so.
+    if !name.ends_with(|c: char| c.is_ascii_digit()) {
+        return name;
+    }
     let Some((rest, number)) = name.rsplit_once('.') else {
         return name;
     };

@@ -16,22 +16,40 @@ pub(super) const JSC: Runtime = Runtime {
     lapses: &[Lapse::NoClose],
     recipes: recipe::JSC,
     switches: switch::JSC,
-    clean: |name| CleanName::plain(compiled(name).map_or(name, |(_, name)| name).trim_end()),
+    clean: |name| {
+        let function = compiled(name).filter(|(tier, _)| *tier != Tier::RegExp);
+        CleanName::plain(function.map_or(name, |(_, name)| name).trim_end())
+    },
     tier: |name| compiled(name).map_or(Tier::Unknown, |(tier, _)| tier),
-    // Its names tell no file: who called it pays.
-    package: |_, _, _| Whose::Nobody,
+    kind: |name, _| match compiled(name) {
+        Some((Tier::RegExp, _)) => Kind::Runtime,
+        Some(_) => Kind::Own,
+        None if name.starts_with(FRONT) => Kind::Runtime,
+        None => Kind::Own,
+    },
+    // Its names tell no file, and so no package.
+    package: |_, _, kind| match kind {
+        Kind::Own => Whose::Package(Ecosystem::Own, "JavaScript functions".to_owned()),
+        _ => Whose::Nobody,
+    },
     activities: JSC_ACTIVITIES,
     programs: &["bun", "jsc"],
     libraries: &["libJavaScriptCore", "libjavascriptcoregtk"],
     ..Runtime::UNKNOWN
 };
 
+/// What all names of JavaScriptCore begin with. Behind it stands what made the code: most of that are thunks and stubs.
+const FRONT: &str = "JSC-";
+
 /// The compiler of a function of JavaScriptCore, and the rest of its name: `fib#BbF6aX` of `JSC-FTL: fib#BbF6aX`.
 fn compiled(name: &str) -> Option<(Tier, &str)> {
-    const FRONTS: [(&str, Tier); 3] = [
+    const FRONTS: [(&str, Tier); 6] = [
         ("JSC-Baseline: ", Tier::Baseline),
         ("JSC-DFG: ", Tier::Middle),
         ("JSC-FTL: ", Tier::Optimised),
+        ("JSC-YarrJIT: ", Tier::RegExp),
+        ("JSC-WasmBBQ: ", Tier::Wasm),
+        ("JSC-WasmOMG: ", Tier::Wasm),
     ];
     let mut fronts = FRONTS.into_iter();
     fronts.find_map(|(front, tier)| Some((tier, name.strip_prefix(front)?)))
@@ -60,13 +78,13 @@ const JSC_ACTIVITIES: &[Activity] = &[
             ScriptExecutable::(prepare|newCodeBlock)|ASTBuilder|SyntaxChecker|CodeBlock::finishCreation|
             BytecodeGeneratorification)",
     ),
-    Activity::new(1, "regex", r"^JSC::(Yarr|RegExp)|regExpProto"),
+    Activity::new(1, "regex", r"^JSC::(Yarr|RegExp)|regExpProto|^JSC-YarrJIT"),
     Activity::new(
         2,
         "inline caches",
         r"operation(Get|Put|Try|In|Has|Instance|Delete)\w*(Optimize|Generic|Megamorphic|GaveUp|ById|ByVal)|
             ^JSC::(repatch|PropertyInlineCache|StructureStubInfo|Structure::|PropertyTable|MegamorphicCache|
-            JSObject::(get|put)\w+Slot)|llint_slow_path_(get|put|in)_",
+            JSObject::(get|put)\w+Slot)|llint_slow_path_(get|put|in)_|^JSC-InlineCache",
     ),
     Activity::new(
         2,
@@ -217,10 +235,15 @@ mod tests {
             ("JSC-Baseline: fib#BbF6aX", Tier::Baseline, "fib#BbF6aX"),
             ("JSC-DFG: fib#BbF6aX", Tier::Middle, "fib#BbF6aX"),
             ("JSC-FTL: fib#BbF6aX", Tier::Optimised, "fib#BbF6aX"),
-            ("JSC-thunk: call", Tier::Unknown, "JSC-thunk: call"),
+            ("JSC-Thunk: call", Tier::Unknown, "JSC-Thunk: call"),
+            ("JSC-YarrJIT: /a+/g", Tier::RegExp, "JSC-YarrJIT: /a+/g"),
         ] {
             assert_eq!((JSC.tier)(name), tier, "{name}");
-            assert_eq!((JSC.clean)(name).name, clean, "{name}");
+            let cleaned = (JSC.clean)(name);
+            assert_eq!(cleaned.name, clean, "{name}");
+            let is_own = !matches!(tier, Tier::Unknown | Tier::RegExp);
+            let kind = if is_own { Kind::Own } else { Kind::Runtime };
+            assert_eq!((JSC.kind)(name, &cleaned), kind, "{name}");
         }
     }
 }

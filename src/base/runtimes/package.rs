@@ -1,6 +1,8 @@
 //! Whose a function is: the package that pays for what it takes, or nobody, so that its caller does.
 
+use super::CleanName;
 use super::kind::Kind;
+use super::library::mangled_package;
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,7 +228,8 @@ pub fn may_be_rust_std(name: &str) -> bool {
 #[must_use]
 pub fn crate_of(name: &str) -> Option<&str> {
     let Some(inner) = name.strip_prefix('<') else {
-        let (first, _) = name.split_once("::")?;
+        let mut colons = memchr::memchr_iter(b':', name.as_bytes());
+        let first = colons.find_map(|at| name[at..].starts_with("::").then(|| &name[..at]))?;
         let is_word = first
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -263,6 +266,23 @@ pub fn crate_of(name: &str) -> Option<&str> {
         of = of.strip_prefix(word).unwrap_or(of);
     }
     crate_of(of).or_else(|| crate_of(behind)).or(Some("core"))
+}
+
+/// Whose a function of a module of WebAssembly is: its crate's, where its name tells that, or the module's.
+#[must_use]
+pub fn of_module(clean: &CleanName, kind: Kind, module: &str) -> Whose {
+    match kind {
+        Kind::Runtime => Whose::Nobody,
+        Kind::Std => Whose::Std("wasm library"),
+        _ => {
+            // V8 tells names as compilers mangled them.
+            let is_nested = clean.name.starts_with("_ZN");
+            let nested = || mangled_package(&clean.name).filter(|_| is_nested);
+            let krate = crate_of(&clean.name).or_else(nested);
+            let krate = krate.filter(|of| of.starts_with(|c: char| c.is_ascii_lowercase()));
+            Whose::Package(Ecosystem::Wasm, krate.unwrap_or(module).to_owned())
+        }
+    }
 }
 
 /// Hosts of modules that have an owner and a name behind them.

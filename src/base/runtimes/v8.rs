@@ -3,9 +3,10 @@
 //! Its names say what compiled a function and where in the sources it is. Functions share frames: bytecode handlers and many
 //! builtins jump from piece to piece inside the interpreter's frame.
 
+use super::library::is_standard;
 use super::name_place::{NamePlace, number};
 use super::names::{self, ANONYMOUS, is_number, trailing_number};
-use super::package::{is_package, of_script};
+use super::package::{is_package, of_module, of_script};
 use super::{
     Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, recipe, switch,
 };
@@ -355,12 +356,18 @@ fn package(name: &str, clean: &CleanName, kind: Kind) -> Whose {
     if is_script(name.as_bytes()) {
         return of_script(kind, &clean.file);
     }
+    // The script that calls it may be interpreted, and then its own code is on no stack.
+    if is_wasm(name) {
+        return of_module(clean, kind, "WebAssembly");
+    }
     Whose::Nobody
 }
 
 fn kind(name: &str, clean: &CleanName) -> Kind {
     let file = clean.file.as_str();
-    if !SCRIPTS.iter().any(|prefix| name.starts_with(prefix)) {
+    if compiled_wasm(name).is_some() && is_standard(&clean.name) {
+        Kind::Std
+    } else if !SCRIPTS.iter().any(|prefix| name.starts_with(prefix)) {
         Kind::Runtime
     } else if file.starts_with("node:")
         || file.starts_with("ext:")

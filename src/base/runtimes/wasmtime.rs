@@ -2,11 +2,14 @@
 //!
 //! Most names are those of the modules that it compiles, which may be anything; its own tell it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::library::is_standard;
-use super::package::crate_of;
+use super::package::of_module;
 use super::{
-    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, names,
-    recipe,
+    Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, names, recipe,
 };
 
 pub(super) const WASMTIME: Runtime = Runtime {
@@ -99,7 +102,9 @@ fn tier(name: &str) -> Tier {
 }
 
 fn is_host(name: &str) -> bool {
-    name.contains("trampoline")
+    /// Made once: names of whole modules are looked at.
+    static TRAMPOLINE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("trampoline"));
+    TRAMPOLINE.find(name.as_bytes()).is_some()
         || name.starts_with("signatures[")
         || name.starts_with("wasmtime_builtin_")
         || name.starts_with("module_start[")
@@ -107,15 +112,7 @@ fn is_host(name: &str) -> bool {
 }
 
 fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
-    match kind {
-        Kind::Runtime => Whose::Nobody,
-        Kind::Std => Whose::Std("wasm library"),
-        _ => {
-            let krate =
-                crate_of(&clean.name).filter(|of| of.starts_with(|c: char| c.is_ascii_lowercase()));
-            Whose::Package(Ecosystem::Wasm, krate.unwrap_or("guest").to_owned())
-        }
-    }
+    of_module(clean, kind, "guest")
 }
 
 fn kind(name: &str, _: &CleanName) -> Kind {

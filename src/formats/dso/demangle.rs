@@ -53,6 +53,17 @@ pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
     demangle_known(text, style).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
+/// Whether a compiler of C++ spelled a name. Rust's older names begin in the same way, and end with a hash.
+#[must_use]
+pub fn is_of_cpp(name: &[u8]) -> bool {
+    let is_hash = |at: usize| {
+        let hash = name.get(at + 3..at + 19);
+        hash.is_some_and(|hash| hash.iter().all(u8::is_ascii_hexdigit))
+            && name.get(at + 19) == Some(&b'E')
+    };
+    name.starts_with(b"_Z") && !memchr::memmem::find_iter(name, b"17h").any(is_hash)
+}
+
 /// The demangled name, if some scheme applies.
 fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
     // As the demangler knows legacy names; to look for a hash in each name of JIT code would take longer than to shorten it.

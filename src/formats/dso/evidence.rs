@@ -12,6 +12,7 @@ use super::elf::ElfFile;
 use super::fit::{Fit, MappedPart, fit};
 use super::{BuildId, Dso};
 use crate::address::Timestamp;
+use crate::find::marker_name;
 use crate::input::FileFacts;
 
 /// Why a file is taken for the one that was mapped; the better ones are greater.
@@ -248,7 +249,9 @@ fn was_overwritten(facts: FileFacts, dso: &Dso, (here, began): (&Span, Timestamp
     /// Two clocks differ by less than this part of the time, and files have the time of the last tick.
     const DRIFT: u32 = 5000;
     const TICK: Duration = Duration::from_millis(20);
-    let is_it = dso.inode.is_none() || has_inode(facts, dso);
+    // perf writes these afterwards, and says that they were mapped when their code was loaded.
+    let is_injected = marker_name(&dso.long_name).is_some_and(|marker| marker.injected);
+    let is_it = !is_injected && (dso.inode.is_none() || has_inode(facts, dso));
     let length = here.end.duration_since(here.start).unwrap_or_default();
     let mapped = dso.mapped_at.and_then(|at| {
         let since = Duration::from_nanos(at.0.saturating_sub(began.0));

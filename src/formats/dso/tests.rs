@@ -859,11 +859,13 @@ fn a_file_that_was_overwritten_while_it_was_recorded_is_not_used() {
     use std::time::Duration;
     let (dir, facts) = program();
     let path = dir.path().join("prog");
-    let long_name = path.to_str().expect("plain").as_bytes();
+    let injected = dir.path().join("jitted-7-1.so");
+    std::fs::hard_link(&path, &injected).expect("linked");
     let second = Duration::from_secs(1);
     let when = facts.written - 60 * second..facts.written + 60 * second;
     let first = Timestamp(1_000);
-    let name_of = |seconds: u64, is_known: bool| {
+    let name_at = |path: &std::path::Path, seconds: u64, is_known: bool| {
+        let long_name = path.to_str().expect("plain").as_bytes();
         let (store, diag) = (Store::new(), Diagnostics::new());
         let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
         dsos.set_made_here(when.clone(), is_known.then_some(first));
@@ -875,9 +877,12 @@ fn a_file_that_was_overwritten_while_it_was_recorded_is_not_used() {
         dsos.settle();
         dsos.symbols(dso).and_then(|table| name(table, 0x1010))
     };
+    let name_of = |seconds, is_known| name_at(&path, seconds, is_known);
     let found = || Some("last_one".to_owned());
     assert_eq!(name_of(50, true), None);
     assert_eq!(name_of(61, true), found());
+    // perf makes these of a dump afterwards, with the times at which the code was loaded.
+    assert_eq!(name_at(&injected, 50, true), found());
     // Nothing tells when it was mapped.
     assert_eq!(name_of(50, false), found());
 }

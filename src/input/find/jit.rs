@@ -279,18 +279,14 @@ impl JitPlaces {
         all.take(MOST_OTHERS).collect()
     }
 
-    /// `--perf-map FILE` whose name tells no process.
-    pub(crate) fn unnumbered_perf_maps(&self) -> Vec<Door> {
-        let numbered = |door: &&Door| {
-            door.path()
-                .file_name()
-                .is_some_and(|name| map_number(name.as_encoded_bytes()).is_some())
-        };
-        self.perf_maps
-            .iter()
-            .filter(|door| !numbered(door))
-            .cloned()
-            .collect()
+    /// The files that `--perf-map` names, with the process that a file's name tells.
+    pub(crate) fn named_perf_maps(&self) -> Vec<(Door, Option<u32>)> {
+        let files = self.perf_maps.iter().filter(|door| {
+            let mut named = self.search.perf_maps.iter();
+            named.any(|named| named == door.path())
+        });
+        let number = |door: &Door| map_number(door.path().file_name()?.as_encoded_bytes());
+        files.map(|door| (door.clone(), number(door))).collect()
     }
 
     /// A recorded path, under the roots that stand for the recorded machine's if there are some: what this machine has

@@ -53,7 +53,6 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
         module: module(&stages.recording.features.cmdline),
         ..WasmLines::default()
     };
-    let mut troubles = Vec::new();
     for row in stages.rows() {
         let pc = &stages.collected.pcs[row.key.leaf];
         let place = match pc.target {
@@ -83,8 +82,11 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
             lines.near += if answer.doubtful { row.samples } else { 0 };
             continue;
         }
+        if lines.trouble.is_some() {
+            continue;
+        }
         let place = place.filter(|_| !only);
-        troubles.push(match place.map(|place| wasm.source(place.part)) {
+        lines.trouble = Some(match place.map(|place| wasm.source(place.part)) {
             None => match best(&wasm.findings) {
                 Some(other) => Trouble::OtherCompiled(other),
                 None if wasm.findings.iter().any(|finding| finding.is_used) => Trouble::NotOfThis,
@@ -95,7 +97,6 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
             Some(Source::WithDwarf) => Trouble::NoLine,
         });
     }
-    lines.trouble = troubles.into_iter().next();
     lines
 }
 

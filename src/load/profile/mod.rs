@@ -502,6 +502,8 @@ pub struct Symbol {
     pub end: FileOffset,
     /// STT_OBJECT: rows print `name+0xOFF`.
     pub is_data: bool,
+    /// Whether its file spells it as compilers of C++ do.
+    pub is_cpp: bool,
     /// Came from DWARF inline information.
     pub inlined: bool,
     /// Who generated it, if it is code made at run time.

@@ -170,10 +170,11 @@ pub(crate) fn of_code(
     style: NameStyle,
 ) -> (String, Option<Recorded>) {
     let code = session.jit.code(id);
-    let known = answers.wasm.name_of(id, code.name());
-    let original = original_name(answers.maps, code.producer(), code.name());
+    let written = code.name();
+    let known = answers.wasm.name_of(id, written);
+    let original = original_name(answers.maps, code.producer(), written);
     let of_original = original.as_ref().map(|(name, _)| name.as_slice());
-    let name = known.or(of_original).unwrap_or(code.name());
+    let name = known.or(of_original).unwrap_or(written);
     let shown = |name| {
         if session.jit.object(code.object()).is_perf_map() {
             String::from_utf8_lossy(name).into_owned()
@@ -182,7 +183,7 @@ pub(crate) fn of_code(
         }
     };
     let recorded = original.as_ref().map(|(_, is_word)| Recorded {
-        name: shown(code.name()),
+        name: shown(written),
         is_word: *is_word,
     });
     (shown(name), recorded)

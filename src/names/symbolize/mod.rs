@@ -148,6 +148,8 @@ pub struct Symbol {
     pub raw: Option<Box<str>>,
     /// `STT_OBJECT`
     pub is_data: bool,
+    /// Whether its file spells it as compilers of C++ do: it is no function of C, and of no crate.
+    pub is_cpp: bool,
     /// Whose code it is.
     pub origin: Origin,
     /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.

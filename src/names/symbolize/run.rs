@@ -26,7 +26,7 @@ use super::{
     Site, SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
-use crate::dso::demangle::{demangle, parameters};
+use crate::dso::demangle::{demangle, is_of_cpp, parameters};
 use crate::dso::go::GoTable;
 use crate::dso::originals::Originals;
 use crate::dso::{DsoId, DsoKind, DsoTable};
@@ -56,7 +56,7 @@ pub fn resolve_with<'a: 'd, 'd>(
     let groups = by_place(queries);
     let from = (dsos, known);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, kinds),
+        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, request.needs),
         Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, kinds),
     });
     let pieces: Vec<Piece<'_>> = objects
@@ -148,7 +148,7 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
         dso: DsoId,
         group: &[QueryId],
         (dsos, known): (&'t DsoTable<'a>, &DebugStore<'d>),
-        origins: bool,
+        needs: Needs,
     ) -> Self {
         let kind = dsos.get(dso).kind;
         let is_kernel = matches!(
@@ -158,18 +158,26 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
         let mut object = Self {
             dso: Some(dso),
             is_kernel,
-            origins,
+            origins: needs.contains(Needs::KINDS),
             split: Some(SplitFiles::new(dsos, dso)),
             ..Self::default()
         };
         let mut numbers: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
+        let mut found_in: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
         let table = dsos.symbols(dso);
+        let has_originals = needs.contains(Needs::ORIGINALS) && !is_kernel;
         for &index in group {
             let found = table.and_then(|table| table.find(queries[index].address));
-            let number = found.map(|symbol| {
-                *numbers
-                    .entry((symbol.start, symbol.end))
-                    .or_insert_with(|| object.symbols.push(symbol))
+            let number = found.zip(table).map(|(symbol, table)| {
+                let place = (symbol.start, symbol.end);
+                *found_in.entry(place).or_insert_with(|| {
+                    let named = has_originals.then(|| table.function_of_label(&symbol));
+                    let symbol = named.flatten().unwrap_or(symbol);
+                    let place = (symbol.start, symbol.end);
+                    *numbers
+                        .entry(place)
+                        .or_insert_with(|| object.symbols.push(symbol))
+                })
             });
             object.answers.push((index, number));
         }
@@ -430,7 +438,9 @@ fn read<'a: 'd, 'd>(
     let bodies = Bodies {
         debug,
         unit,
-        is_split: split.is_some(),
+        // gcc numbers the files of a `.dwo` there. LLVM does not, and leaves it to the program's own table.
+        has_other_files: object.origins
+            && (split.as_ref()).is_some_and(|split| Lines::of(&split.info, &split.unit).is_some()),
         addresses: &addresses,
         lines: OnceCell::new(),
         origins: RefCell::default(),
@@ -492,7 +502,7 @@ struct Bodies<'p, 'a> {
     debug: &'p DebugInfo<'a>,
     unit: &'p Unit<'a>,
     /// Files are numbered elsewhere.
-    is_split: bool,
+    has_other_files: bool,
     addresses: &'p [u64],
     /// The line program, and the rows of the addresses, read when they are first needed.
     lines: OnceCell<Option<Lines<'a>>>,
@@ -508,7 +518,7 @@ struct Bodies<'p, 'a> {
 
 impl<'a> Bodies<'_, 'a> {
     fn lines(&self) -> Option<&Lines<'a>> {
-        if self.is_split {
+        if self.has_other_files {
             return None;
         }
         let lines = || Lines::of(self.debug, self.unit);
@@ -828,6 +838,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             name: original.unwrap_or_else(|| self.show(name, style)),
             raw,
             is_data: symbol.is_data,
+            is_cpp: is_of_cpp(name),
             origin: Origin::Unknown,
             parameters: None,
             place: None,
@@ -1034,6 +1045,7 @@ mod tests {
             name: name.to_owned(),
             raw: None,
             is_data: false,
+            is_cpp: false,
             origin: Origin::Unknown,
             parameters: None,
             place: None,

@@ -897,7 +897,7 @@ fn candidates(files: &[WasmInput<WasmFile<'_>>]) -> Vec<(usize, usize)> {
 /// Whether a name is that of code which wasmtime adds to the functions of a module.
 #[must_use]
 pub fn is_trampoline(name: &[u8]) -> bool {
-    Producer::of_name(name).row().compiles_wasm && compiled::wasm_function(name).is_none()
+    Producer::of_prefix(name).row().compiles_wasm && compiled::wasm_function(name).is_none()
 }
 
 fn file_name(path: &Path) -> String {

@@ -283,6 +283,7 @@ impl<'a> JitBuilder<'a> {
             clock: &self.clock,
             lives: &lives,
             diag,
+            used: Vec::new(),
             refused: Vec::new(),
         };
         maps.add(&mut index, programs, &inner);

@@ -22,6 +22,9 @@ use crate::input::{Door, InputError};
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 use crate::runtimes::Producer;
 
+/// Why a map is of another process.
+const NOT_HERE: &str = "nothing in it lies in executable memory of the process";
+
 /// Some ten million functions.
 const MAX_SIZE: usize = 1 << 30;
 
@@ -31,6 +34,8 @@ pub(super) struct Maps<'m, 'a> {
     pub(super) clock: &'m RecordingClock,
     pub(super) lives: &'m Lives,
     pub(super) diag: &'m Diagnostics,
+    /// Files that are used.
+    pub(super) used: Vec<PathBuf>,
     /// Files of which was said that they are not used.
     pub(super) refused: Vec<PathBuf>,
 }
@@ -44,7 +49,7 @@ impl<'a> Maps<'_, 'a> {
         programs: BTreeMap<ProcessId, Vec<Program>>,
         inner: &FxHashMap<ProcessId, u32>,
     ) {
-        let unnumbered = self.finder.places.unnumbered_perf_maps();
+        let named = self.finder.places.named_perf_maps();
         let is_alone = programs.len() == 1;
         let mut nameless = Vec::new();
         for (process, programs) in programs {
@@ -54,8 +59,13 @@ impl<'a> Maps<'_, 'a> {
             let inner = inner.get(&process).copied().unwrap_or(pid);
             let mut candidates = self.finder.places.perf_map_candidates(pid, inner);
             if is_alone {
-                let given = unnumbered.iter().cloned().map(Place::from);
-                candidates.splice(0..0, given.map(|place| (place, false)));
+                // In a container a process has another number, which may be that of one without such code here.
+                let is_others = |number: &Option<u32>| is_of_other(*number, [pid, inner]);
+                let mut given: Vec<&(Door, Option<u32>)> = named.iter().collect();
+                given.sort_by_key(|(_, number)| is_others(number));
+                let given = given.into_iter();
+                let given = given.map(|(door, _)| (Place::from(door.clone()), false));
+                candidates.splice(0..0, given);
             }
             let has_dump = index.merged.contains(&process);
             let what = perf_map_path(pid);
@@ -69,6 +79,13 @@ impl<'a> Maps<'_, 'a> {
                 let path = door.path();
                 let (file, map) = self.map(&door, &look)?;
                 let program = self.program_of(&file, &programs)?;
+                let is_others = named.iter().any(|(door, number)| {
+                    door.path() == path && is_of_other(*number, [pid, inner])
+                });
+                if is_others && !fits(&map, program) {
+                    look.missed(path, NOT_HERE);
+                    return None;
+                }
                 let problem = self.why_stale(&map, &file, program).filter(|_| anybodys);
                 if let Some(problem) = problem {
                     look.missed(path, problem);
@@ -94,6 +111,31 @@ impl<'a> Maps<'_, 'a> {
             }
         }
         self.adopt(index, &nameless);
+        self.report_unused(named);
+    }
+
+    /// Says which files that the user named are of no use.
+    fn report_unused(&mut self, named: Vec<(Door, Option<u32>)>) {
+        for (door, _) in named {
+            let path = door.path();
+            if is_in(&self.used, path) || is_in(&self.refused, path) {
+                continue;
+            }
+            let look = Look::new(
+                self.diag,
+                Kind::PerfMap,
+                path.as_os_str().as_encoded_bytes(),
+            );
+            let problem = if self.map(&door, &look).is_some() {
+                "of no process of this recording with code that was made at run time"
+            } else if is_in(&self.refused, path) {
+                continue;
+            } else {
+                "not a perf map"
+            };
+            self.diag
+                .warn(format!("{}: {problem}; not used", path.display()));
+        }
     }
 
     fn use_map(
@@ -104,6 +146,7 @@ impl<'a> Maps<'_, 'a> {
         map: PerfMap<'a>,
     ) {
         let (pid, entries) = (program.memory.pid, map.entries.len());
+        self.used.push(path.to_owned());
         if fits(&map, program) {
             self.finder.note_used(&perf_map_path(pid), path);
         }
@@ -167,6 +210,7 @@ impl<'a> Maps<'_, 'a> {
         let file = self.finder.open(door).map_err(note).ok()?;
         if file.bytes.len() > MAX_SIZE {
             look.missed(path, "too large");
+            self.refused.push(path.to_owned());
             let path = path.display();
             self.diag
                 .warn(format!("{path}: too large for a perf map; not used"));
@@ -197,7 +241,7 @@ impl<'a> Maps<'_, 'a> {
     }
 
     fn refuse(&mut self, path: &Path, problem: &str, has_dump: bool) {
-        if self.refused.iter().any(|known| known == path) {
+        if is_in(&self.refused, path) {
             return;
         }
         self.refused.push(path.to_owned());
@@ -236,8 +280,17 @@ impl<'a> Maps<'_, 'a> {
         if self.is_of_later(file, program) {
             return Some("written after the process had ended");
         }
-        (!fits(map, program)).then_some("nothing in it lies in executable memory of the process")
+        (!fits(map, program)).then_some(NOT_HERE)
     }
+}
+
+/// Whether the number in a map's name is none of those of a process.
+fn is_of_other(number: Option<u32>, own: [u32; 2]) -> bool {
+    number.is_some_and(|number| !own.contains(&number))
+}
+
+fn is_in(files: &[PathBuf], path: &Path) -> bool {
+    files.iter().any(|file| file == path)
 }
 
 /// Whether something in a map lies in memory that a program made executable.

@@ -101,12 +101,12 @@ pub(super) fn expressions(
     });
     let of = source.recording.events.iter().zip(&chosen);
     let of = names(of.filter(|(_, chosen)| **chosen).map(|(event, _)| event));
-    let mut quality = Vec::new();
+    let mut left_out = Vec::new();
     if negative > 0 {
-        quality.push(format!("{negative} samples of negative weight left out"));
+        left_out.push(format!("{negative} samples of negative weight left out"));
     }
     if without > 0 {
-        quality.push(format!("{without} samples without the field left out"));
+        left_out.push(format!("{without} samples without the field left out"));
     }
     Ok(Weighed {
         event: Some(Derived {
@@ -116,7 +116,7 @@ pub(super) fn expressions(
             lines: Vec::new(),
             has_callchains,
         }),
-        quality,
+        left_out,
         ..Weighed::default()
     })
 }
@@ -196,5 +196,17 @@ fn unknown(recording: &Recording<'_>, field: &str, events: &[usize]) -> WeighErr
     if events.len() > MOST {
         have.push("…".to_owned());
     }
-    WeighError(format!("unknown field `{field}` ({})", have.join("; ")))
+    let is_there = |index: &usize| {
+        let id = recording.events[*index].attr.config;
+        recording
+            .tracepoints
+            .field_names(id)
+            .any(|name| name == field)
+    };
+    let problem = if events.iter().any(is_there) {
+        format!("field `{field}` is no number")
+    } else {
+        format!("unknown field `{field}`")
+    };
+    WeighError(format!("{problem} ({})", have.join("; ")))
 }

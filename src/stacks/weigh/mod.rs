@@ -93,6 +93,8 @@ pub struct Weighed {
     pub event: Option<Derived>,
     /// What the quality line says about it.
     pub quality: Vec<String>,
+    /// The same of samples that were left out, of which a warning tells as well.
+    pub left_out: Vec<String>,
     /// Frames in front of stacks that are not to be shown.
     pub trim: Option<Trim>,
 }

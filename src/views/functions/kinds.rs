@@ -9,7 +9,9 @@ use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
 use crate::runtimes::languages::is_of_haskells_runtime;
 use crate::runtimes::package::is_package;
-use crate::runtimes::{CleanName, Scope, is_mangled, is_standard};
+use crate::runtimes::{
+    CleanName, Scope, is_c_function, is_mangled, is_standard, is_standard_in_cpp,
+};
 
 /// What the user calls own. Names and paths of objects are matched.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +68,8 @@ pub struct Facts<'p> {
     pub is_main: bool,
     /// What its source file says.
     pub origin: Origin,
+    /// Whether its file spells it as compilers of C++ do.
+    pub is_cpp: bool,
     /// Whether GHC made the program, so that its C is the runtime's.
     pub is_haskell: bool,
 }
@@ -130,14 +134,26 @@ fn of_program(facts: &Facts<'_>) -> Kind {
         _ if spelled == NIM_MAIN => return Kind::Own,
         Origin::Std => return Kind::Std,
         Origin::Dependency => return Kind::Dependency,
-        // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`; C's library
-        // may be linked in with debug information of any folder.
-        Origin::Own if facts.clean.name.contains("::") || is_mangled(spelled) => {
+        // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`, and so is a
+        // function that is called as one of C's library; what compilers add may have debug information of any folder.
+        Origin::Own
+            if facts.is_cpp
+                || facts.clean.name.contains("::")
+                || is_mangled(spelled)
+                || is_c_function(spelled) =>
+        {
             return Kind::Own;
         }
         Origin::Own | Origin::Unknown => {}
     }
     match facts.name {
+        Some(_) if facts.is_cpp => {
+            if is_standard_in_cpp(spelled) {
+                Kind::Std
+            } else {
+                Kind::Own
+            }
+        }
         Some(_) if is_standard(spelled) => Kind::Std,
         Some(name)
             if facts.is_haskell
@@ -239,6 +255,7 @@ mod tests {
                 is_kernel: false,
                 is_main: true,
                 origin: Origin::Std,
+                is_cpp: false,
                 is_haskell: false,
             };
             of_program(&facts)

@@ -6,6 +6,7 @@
 //! apart: `work(int)` that calls `work(double)` is not recursive, and `static` functions of two files are two. Comparisons know an
 //! [`Identity`], of which [`super::matching`] says when two are one function.
 
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -501,6 +502,7 @@ impl<'p> TableMaker<'p> {
             is_kernel,
             is_main: main,
             origin,
+            is_cpp: symbol.is_some_and(|symbol| symbol.is_cpp),
             is_haskell: frame.object.is_some_and(|id| self.is_haskell[id]),
         };
         let kind = match kinds::classify(&facts, self.rules) {
@@ -573,16 +575,8 @@ impl<'p> TableMaker<'p> {
 
     /// Says what tells functions of one identity apart, and makes one of those that nothing does.
     fn tell_apart(&mut self) {
-        let mut groups: FxHashMap<Key<'_>, Vec<FunctionId>> = FxHashMap::default();
-        for (id, function) in self.out.all.iter_enumerated() {
-            groups.entry(key(&function.identity)).or_default().push(id);
-        }
-        let mut groups: Vec<Vec<FunctionId>> = groups
-            .into_values()
-            .filter(|group| group.len() > 1)
-            .collect();
+        let groups = namesakes(&self.out.all);
         if !groups.is_empty() {
-            groups.sort_unstable();
             let mut same: IndexVec<FunctionId, FunctionId> = self.out.all.indices().collect();
             for group in groups {
                 let all = &self.out.all;
@@ -636,6 +630,24 @@ impl<'p> TableMaker<'p> {
             *function = numbers[*function];
         }
     }
+}
+
+/// Functions that have one id: those of which there are several, in their order.
+fn namesakes(all: &IndexVec<FunctionId, Function>) -> Vec<Vec<FunctionId>> {
+    let mut hashes: IndexVec<FunctionId, u64> = IndexVec::with_capacity(all.len());
+    let mut firsts: ItemIndex<FunctionId> = ItemIndex::default();
+    // Most functions have no namesake, so that a list of each would take longer than all else here.
+    let mut groups: BTreeMap<FunctionId, Vec<FunctionId>> = BTreeMap::new();
+    for (id, function) in all.iter_enumerated() {
+        let key_of = key(&function.identity);
+        let hash = FxBuildHasher.hash_one(key_of);
+        hashes.push(hash);
+        let is = |other: FunctionId| hashes[other] == hash && key(&all[other].identity) == key_of;
+        if let Some(first) = firsts.find_or_add(hash, id, is, |other| hashes[other]) {
+            groups.entry(first).or_insert_with(|| vec![first]).push(id);
+        }
+    }
+    groups.into_values().collect()
 }
 
 /// Where in a profile it stands what a function is known by.

@@ -148,6 +148,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Functions that are too small to be tested.
     pub small: usize,
+    /// Their mean weights per run, together.
+    pub small_means: (f64, f64),
     /// Own functions among them that only the new side has.
     pub small_new: Vec<Row>,
     /// Functions tested.
@@ -385,6 +387,9 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         tested: rows.len(),
         rows,
         small: small.len(),
+        small_means: small.iter().fold((0.0, 0.0), |(base, new), row| {
+            (base + row.means.0, new + row.means.1)
+        }),
         small_new: small
             .into_iter()
             .filter(|row| row.sides == (false, true) && row.is_own)

@@ -93,7 +93,7 @@ pub struct Summary {
     pub kinds: Vec<Share>,
     /// Who pays, and what is done.
     pub spending: Spending,
-    /// Functions of who pays, by what they pay for.
+    /// Functions of who pays, by what they pay for, in the same way as [`Summary::hot`].
     pub paying: Vec<Paying>,
     /// Their lines, if they were asked for, in the same way.
     pub lines: Vec<PaidLine>,
@@ -154,7 +154,7 @@ impl Summary {
         };
         let has_part = |id: FunctionId| is_wanted(numbers[id.index()].credited.period);
         let label = |id: FunctionId| labels.get(&functions, id);
-        let paying = paying(&functions, &spending, label);
+        let paying = paying(&functions, &spending, label, is_wanted);
         let lines = lines(profile, &functions, &spending);
         Self {
             spending,
@@ -192,11 +192,12 @@ impl Summary {
     }
 }
 
-/// The functions of frames that pay, the heaviest first.
+/// The functions of frames that pay, the heaviest first; those that are not wanted are behind the others, in no order.
 fn paying<'l>(
     functions: &Functions,
     spending: &Spending,
     label: impl Fn(FunctionId) -> &'l str,
+    is_wanted: impl Fn(u64) -> bool,
 ) -> Vec<Paying> {
     let mut sums: FxHashMap<(FunctionId, PayerId), (Count, Count)> = FxHashMap::default();
     for paid in &spending.frames {
@@ -205,15 +206,16 @@ fn paying<'l>(
         credited.add(paid.credited);
         own.add(paid.own);
     }
-    let mut all: Vec<Paying> = sums
+    let all = sums
         .into_iter()
         .map(|((function, payer), (credited, own))| Paying {
             function,
             payer,
             credited,
             own,
-        })
-        .collect();
+        });
+    let (mut all, mut small): (Vec<Paying>, Vec<Paying>) =
+        all.partition(|paying| is_wanted(paying.credited.period));
     let key = |paying: &Paying| {
         let weight = std::cmp::Reverse(paying.credited.period);
         (
@@ -224,6 +226,12 @@ fn paying<'l>(
         )
     };
     all.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    // The first is what to look at next, however small it is.
+    let first = (0..small.len()).min_by(|a, b| key(&small[*a]).cmp(&key(&small[*b])));
+    if let (true, Some(first)) = (all.is_empty(), first) {
+        small.swap(0, first);
+    }
+    all.extend(small);
     all
 }
 
@@ -286,35 +294,39 @@ pub fn labels(functions: &Functions, full_names: bool) -> Vec<String> {
     ids.map(|id| labels.get(functions, id).to_owned()).collect()
 }
 
-/// Names for tables. Where no function has a place in the sources they are the functions' own.
+/// Names for tables, of functions whose own names do not say all: most of native code and of WebAssembly do.
 #[derive(Debug)]
-pub struct Labels(Option<Vec<String>>);
+pub struct Labels(Vec<Option<Box<str>>>);
 
 impl Labels {
     fn of(functions: &Functions, full_names: bool) -> Self {
-        let identities = || functions.all.iter().map(|f| &f.identity);
         let has_place = |name: &CleanName| name.line > 0 || !name.file.is_empty();
         let is_plain = |f: &Function| f.apart.is_none() && !has_place(&f.identity.name);
-        if functions.all.iter().all(is_plain) {
-            return Self(None);
-        }
-        let mut labels: Vec<String> = if full_names {
-            identities().map(|i| i.name.full()).collect()
-        } else {
-            told_apart(identities().map(|i| (&i.name, i.object.as_str())))
+        let others = functions.all.iter_enumerated();
+        let others: Vec<(FunctionId, &Function)> = others.filter(|(_, f)| !is_plain(f)).collect();
+        let Some((last, _)) = others.last() else {
+            return Self(Vec::new());
         };
-        for (label, function) in labels.iter_mut().zip(&functions.all) {
-            label.push_str(function.apart.as_deref().unwrap_or_default());
+        let names = others.iter().map(|(_, function)| &function.identity);
+        let names: Vec<String> = if full_names {
+            names.map(|identity| identity.name.full()).collect()
+        } else {
+            told_apart(names.map(|identity| (&identity.name, identity.object.as_str())))
+        };
+        let mut labels = vec![None; last.index() + 1];
+        for (name, (id, function)) in names.into_iter().zip(&others) {
+            let label = name + function.apart.as_deref().unwrap_or_default();
+            labels[id.index()] = Some(label.into_boxed_str());
         }
-        Self(Some(labels))
+        Self(labels)
     }
 
     /// The name of a function of those that these are of.
     #[must_use]
     pub fn get<'l>(&'l self, functions: &'l Functions, id: FunctionId) -> &'l str {
-        match &self.0 {
-            Some(labels) => &labels[id.index()],
-            None => &functions.get(id).identity.name.name,
+        match self.0.get(id.index()) {
+            Some(Some(label)) => label,
+            _ => &functions.get(id).identity.name.name,
         }
     }
 }

@@ -191,6 +191,7 @@ impl ProfileBuilder {
                     start: FileOffset(start),
                     end: FileOffset(start + 0x10),
                     is_data: false,
+                    is_cpp: false,
                     inlined,
                     producer: None,
                     origin: Origin::Unknown,

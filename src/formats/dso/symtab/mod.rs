@@ -6,7 +6,9 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
+use object::elf::{
+    SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
+};
 use rustc_hash::FxHashMap;
 
 mod better;
@@ -244,6 +246,26 @@ impl<'a> SymbolTable<'a> {
     pub fn find(&self, at: u64) -> Option<SymbolRef<'_>> {
         let index = self.find_index(at.wrapping_add(self.bias))?;
         Some(self.symbol(index))
+    }
+
+    /// The function that a label of the assembler lies in (`.L413`), if the symbol is one. An object file keeps them only by accident, as
+    /// glibc's for i386 do, and to perf each is a function of its own.
+    pub(crate) fn function_of_label(&self, symbol: &SymbolRef<'_>) -> Option<SymbolRef<'_>> {
+        /// Labels of one function that are looked at.
+        const MOST: usize = 1024;
+        let is_label = |name: &[u8]| name.starts_with(b".L");
+        if !is_label(symbol.name) {
+            return None;
+        }
+        let at = symbol.start.wrapping_add(self.bias);
+        let behind = self.places.behind(&self.entries, at);
+        let others = (0..behind).rev().take(MOST);
+        let mut others = others.filter(|&index| !is_label(self.name(index)));
+        let last = others.next()?;
+        let function = self.best_of(self.first_of_start(last)..last + 1);
+        let is_around =
+            self.facts(function).kind != STT_NOTYPE && at < self.entries[function].end();
+        (is_around && !is_label(self.name(function))).then(|| self.symbol(function))
     }
 
     /// Cuts the symbol that reaches over `at` from below (`dso__synthesize_plt_symbols` does so before

@@ -52,13 +52,13 @@ impl SymbolTable<'_> {
 /// A symbol: table, start, length, kind and binding, length of the name.
 type Drawn = (u32, u64, u64, u8, usize);
 
-const STRINGS: &[u8] = b"\0_____abcdefghijklmnopqrstuvwxyz";
+const STRINGS: &[u8] = b"\0_____abcdefghijklmnopqrstuv.L42\0";
 
 /// `Elf64_Sym` by `Elf64_Sym`.
 fn raw(symbols: &[Drawn], table: u32) -> Vec<u8> {
     let of_table = symbols.iter().filter(|symbol| symbol.0 == table);
     let bytes = of_table.flat_map(|&(_, start, len, info, name)| {
-        let name = (STRINGS.len() - name) as u32;
+        let name = (STRINGS.len() - 1 - name) as u32;
         let mut symbol = name.to_le_bytes().to_vec();
         symbol.extend([info, 0, 1, 0]);
         symbol.extend(start.to_le_bytes());
@@ -93,6 +93,30 @@ fn table<'a>(drawn: &[Drawn], symtab: &'a [u8], dynsym: &'a [u8]) -> SymbolTable
         made,
     };
     SymbolTable::new(entries, names)
+}
+
+#[test]
+fn labels_are_of_the_function_around_them() {
+    const LABEL: usize = 4;
+    let drawn = [
+        (SYMTAB, 10, 40, STT_FUNC.0, 10),
+        (SYMTAB, 20, 5, STT_NOTYPE.0, LABEL),
+        (SYMTAB, 25, 25, STT_NOTYPE.0, LABEL),
+        (SYMTAB, 60, 9, STT_NOTYPE.0, LABEL),
+    ];
+    let (symtab, dynsym) = (raw(&drawn, SYMTAB), raw(&drawn, DYNSYM));
+    let table = table(&drawn, &symtab, &dynsym);
+    for (at, label, function) in [
+        (12, false, None),
+        (22, true, Some(10)),
+        (30, true, Some(10)),
+        (62, true, None),
+    ] {
+        let found = table.find(at).expect("a symbol");
+        assert_eq!(found.name == b".L42", label, "{at}");
+        let around = table.function_of_label(&found);
+        assert_eq!(around.map(|around| around.start), function, "{at}");
+    }
 }
 
 proptest! {

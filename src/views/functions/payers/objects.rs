@@ -102,8 +102,10 @@ impl Objects {
         {
             let name = symbol.name.as_str();
             found.go[symbol.object] |= name.starts_with("runtime.") && !name.contains("::");
-            found.rust[symbol.object] |= is_of_rust(name);
+            // Namespaces of C++ may be called as Rust's crates are.
+            found.rust[symbol.object] |= !symbol.is_cpp && is_of_rust(name);
             if symbol.origin == Origin::Own
+                && !symbol.is_cpp
                 && let Some(name) = crate_of(name)
                 && !is_rust_std(name)
             {

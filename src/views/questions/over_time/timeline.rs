@@ -173,19 +173,27 @@ impl<'p> Timeline<'p> {
         suspects: &Suspects,
     ) -> Option<Self> {
         let mut maker = Maker::new(profile, functions, &suspects.functions);
-        let moments = maker.moments(|of| of.event == event);
+        let is_suspected = |of: &Portion| suspects.threads[of.thread];
+        let moments = maker.moments(|of| of.event == event && is_suspected(of));
         if moments.is_empty() {
             return None;
         }
         let usual = Usual::of(profile, functions, event);
         let waits = maker.waits(event);
-        let paths = maker.paths;
         let (mut own, mut all) = (none_of(profile), none_of(profile));
         for moment in &moments {
-            own[moment.thread] |= paths[moment.path].is_own;
+            own[moment.thread] |= maker.paths[moment.path].is_own;
             all[moment.thread] = true;
         }
-        let are_own = own.iter().any(|is_own| *is_own);
+        // Of the other threads one own stack says all that is asked.
+        let mut others = profile.portions();
+        let is_of_other = |of: &Portion| of.event == event && !is_suspected(of);
+        let mut is_own = |of: &Portion| {
+            let path = maker.path(of);
+            maker.paths[path].is_own
+        };
+        let are_own = own.contains(&true) || others.any(|of| is_of_other(&of) && is_own(&of));
+        let paths = maker.paths;
         let mut is_looked_at = if are_own {
             own
         } else {
@@ -476,8 +484,7 @@ impl<'p> Maker<'p> {
         is_wanted: &IndexVec<FunctionId, bool>,
     ) -> Self {
         let seen = profile.frames.iter_enumerated().map(|(id, frame)| {
-            let is_told = frame.symbol.is_some() && !profile.is_mark(id);
-            let function = is_told.then(|| functions.of_frame(id));
+            let function = frame.symbol.map(|_| functions.of_frame(id));
             let flags = [
                 (function.is_some_and(|of| is_wanted[of]), Seen::WANTED),
                 (function.is_some_and(|of| functions.is_own(of)), Seen::OWN),
@@ -485,12 +492,16 @@ impl<'p> Maker<'p> {
             ];
             Seen::new(function, flags)
         });
+        let mut frames: IndexVec<FrameId, Seen> = seen.collect();
+        for mark in profile.marks.0.into_iter().flatten() {
+            frames[mark] = Seen(Seen::NOTHING);
+        }
         Self {
             profile,
             functions,
             paths: IndexVec::new(),
             known: FxHashMap::default(),
-            frames: seen.collect(),
+            frames,
             met_in: index_vec![NO_PATH; functions.all.len()],
             functions_of_path: Vec::new(),
         }
@@ -528,29 +539,33 @@ impl<'p> Maker<'p> {
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
         functions.clear();
-        let (mut leaf, mut is_own) = (None, false);
+        // There are millions of frames, and most of them say little.
+        let (seen, met_in) = (&self.frames, &mut self.met_in);
+        let (mut leaf, mut flags) = (Seen(Seen::NOTHING), 0);
         for frame in frames.iter().rev() {
-            let seen = self.frames[*frame];
-            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
+            let here = seen[*frame];
+            if here.has(Seen::INTERRUPT) && leaf.function().is_some() {
                 break;
             }
-            let Some(function) = seen.function() else {
-                continue;
-            };
-            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
-            if !seen.has(Seen::WANTED) {
+            if here.0 & Seen::NOTHING == Seen::NOTHING {
                 continue;
             }
-            let met_in = &mut self.met_in[function];
-            if *met_in != path {
-                *met_in = path;
+            leaf = here;
+            flags |= here.0;
+            if !here.has(Seen::WANTED) {
+                continue;
+            }
+            if let Some(function) = here.function()
+                && met_in[function] != path
+            {
+                met_in[function] = path;
                 functions.push(function);
             }
         }
         self.paths.push(Path {
             functions: functions.as_slice().into(),
-            leaf: leaf.unwrap_or(root),
-            is_own,
+            leaf: leaf.function().unwrap_or(root),
+            is_own: flags & Seen::OWN != 0,
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
