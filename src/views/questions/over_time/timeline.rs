@@ -544,10 +544,18 @@ impl<'p> Maker<'p> {
         let (mut leaf, mut flags) = (Seen(Seen::NOTHING), 0);
         for frame in frames.iter().rev() {
             let here = seen[*frame];
+            let is_told = here.0 & Seen::NOTHING != Seen::NOTHING;
+            if !here.has(Seen::INTERRUPT | Seen::WANTED) {
+                if is_told {
+                    leaf = here;
+                    flags |= here.0;
+                }
+                continue;
+            }
             if here.has(Seen::INTERRUPT) && leaf.function().is_some() {
                 break;
             }
-            if here.0 & Seen::NOTHING == Seen::NOTHING {
+            if !is_told {
                 continue;
             }
             leaf = here;
