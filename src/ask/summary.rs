@@ -65,13 +65,14 @@ impl Question for Summary {
         let by_line = self.by == Some(summary::By::Line);
         let by_cgroup = self.by == Some(summary::By::Cgroup);
         let by_host = self.by == Some(summary::By::Host);
+        let tells_processes = self.by == Some(summary::By::Process) || by_cgroup || by_host;
         questions::NEEDS
             | Needs::OPTIMISED
             | Needs::PREDICTIONS
             | Needs::LINES.only_if(by_line)
             | Facet::Cgroup.needs().only_if(by_cgroup)
             | hosts::NEEDS.only_if(by_host)
-            | Needs::THREADS.only_if(self.by == Some(summary::By::Process))
+            | Needs::THREADS.only_if(tells_processes)
             | over_time::NEEDS.only_if(self.over_time || self.by.is_none())
     }
 

@@ -9,7 +9,7 @@ use super::companions::{companions, refuse_unfit, source_maps, story, tell_refus
 use super::known::Known;
 use super::options::LoadOptions;
 use super::roots;
-use super::summary::{events_of, quality_of_events, summarise};
+use super::summary::{events_of, quality_of_events, summarise, warn_of_inference};
 use super::switch::switched;
 use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
@@ -581,6 +581,7 @@ impl<'a> Reading<'_, 'a> {
         profile.quality.weights = weighed.quality;
         profile.quality.weights.extend(weighed.left_out);
         profile.quality.stitch_error = mended.error;
+        warn_of_inference(&profile.quality, diag);
         if needs.contains(Needs::BRANCHES) {
             profile.quality.weights.extend(words_of_branches(&branches));
             profile.branches = Some(branches);

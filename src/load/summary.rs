@@ -241,6 +241,20 @@ fn chosen(session: &Session<'_>, times: &[(u64, u64)]) -> Option<u64> {
     (!times.is_empty()).then(|| times.iter().map(length).fold(0, u64::saturating_add))
 }
 
+/// Says how many stacks were completed from others. Tables and exports do not show which.
+pub(super) fn warn_of_inference(quality: &Quality, diag: &Diagnostics) {
+    let figures = quality.figures(None);
+    let (stitched, all) = (figures.stitched(), figures.walked().walked);
+    if stitched > 0 {
+        let share = 100.0 * stitched as f64 / all.max(1) as f64;
+        let error = 100.0 * quality.stitch_error;
+        diag.warn(format!(
+            "{share:.2}% of the weight has stacks that were completed from other samples (--stitch), an inference \
+             with an estimated error of {error:.1}%"
+        ));
+    }
+}
+
 /// Says why stacks ended early, and what to record differently where that would help.
 pub(super) fn report_quality(quality: &Quality, diag: &Diagnostics) {
     let figures = quality.figures(None);

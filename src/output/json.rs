@@ -164,13 +164,23 @@ pub fn quality(profile: &Profile, event: EventId) -> Value {
     let stacks = figures.walked();
     // Of stacks as the kernel recorded them nobody knows.
     let is_known = stacks.walked > 0 && stacks.recorded == 0;
-    json!({
+    let mut answer = json!({
         "complete": if is_known { share(stacks.complete, stacks.walked) } else { Value::Null },
         "unresolved": share(figures.unresolved_samples, figures.samples),
         "doubtful": share(figures.doubtful_samples, figures.samples),
         "dumps": quality.dumps,
         "kernel": if quality.kernel.is_empty() { Value::Null } else { quality.kernel.clone().into() },
-    })
+    });
+    // Only where that was asked for: it is an inference.
+    if figures.stitched() > 0 {
+        let stitched = share(figures.stitched(), stacks.walked);
+        let error = number(quality.stitch_error);
+        extend(
+            &mut answer,
+            json!({"stitched": stitched, "stitch_error": error}),
+        );
+    }
+    answer
 }
 
 /// What was found to be wrong, by `check` and on the way.

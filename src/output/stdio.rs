@@ -168,7 +168,7 @@ fn incomplete(profile: &Profile, figures: &Figures, walked: u64) -> Vec<String> 
     let quality = &profile.quality;
     let period = |end: StackEnd| figures.stack_ends[end];
     let mut parts = Vec::new();
-    let stitched = period(StackEnd::Stitched).saturating_add(period(StackEnd::StitchedFiber));
+    let stitched = figures.stitched();
     if stitched > 0 {
         let share = percent(stitched, walked);
         let error = 100.0 * quality.stitch_error;
@@ -249,6 +249,10 @@ pub fn trust_line(profile: &Profile, event: EventId) -> String {
             "stacks"
         };
         parts.push(format!("{whole:.1}% of {of} whole"));
+        if quality.stitched() > 0 {
+            let share = percent(quality.stitched(), stacks.walked);
+            parts.push(format!("{share:.1}% completed from other samples"));
+        }
         parts.extend(as_recorded_beside(&stacks));
     } else if stacks.recorded > 0 {
         parts.extend(as_recorded(profile, &quality, stacks.recorded));

@@ -374,6 +374,57 @@ fn hosts_are_unlike_in_what_their_recordings_agree_on() {
     assert!(rows.starts_with(expected), "{rows}");
 }
 
+/// Numbers of processes of two recordings have nothing in common.
+#[test]
+fn processes_of_one_number_are_two_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = |program: &str, samples: u64| {
+        let mut recording = Recording::new(Stacks::Callchain);
+        for tid in [7, 8] {
+            let comm = if tid == 7 { program } else { "worker" };
+            recording.comm(7, tid, comm.as_bytes());
+            for at in 0..samples {
+                recording.sample(&Sample {
+                    ip: 0x40_0010,
+                    pid: 7,
+                    tid,
+                    time: 1000 + at,
+                    period: 10,
+                    chain: &[CONTEXT_USER, 0x40_0010],
+                    user: None,
+                });
+            }
+        }
+        let path = folder.path().join(format!("{program}.data"));
+        fs::write(&path, recording.file()).expect("written");
+        path
+    };
+    let paths = [recorded("one", 20), recorded("two", 30)];
+    let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let turned: Vec<&Path> = all.iter().rev().copied().collect();
+    for recordings in [all, turned] {
+        for by in [&["--by", "process"][..], &[], &["--by", "cgroup"]] {
+            let text = told(
+                &[&["summary", "--format", "json"], by].concat(),
+                &recordings,
+            );
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            let rows = answer["processes"].as_array().expect("rows").iter();
+            let rows: Vec<String> = rows
+                .map(|row| format!("{} {} {}", row["name"], row["processes"], row["samples"]))
+                .collect();
+            let expected = if by.contains(&"cgroup") {
+                vec!["\"no cgroup\" 2 100"]
+            } else {
+                vec!["\"two\" 1 60", "\"one\" 1 40"]
+            };
+            assert_eq!(rows, expected, "{by:?}");
+        }
+        let page = told(&["summary"], &recordings);
+        assert!(page.contains("two and other processes"), "{page}");
+    }
+}
+
 /// A short recording counts as much as a long one, to the last billionth.
 #[test]
 fn recordings_can_weigh_the_same() {

@@ -176,6 +176,36 @@ fn completed_stacks_are_true() {
     assert!(completed > 0, "nothing was completed");
 }
 
+/// Who reads a table cannot see which of its stacks are an inference.
+#[test]
+fn an_inference_is_told() {
+    const TOLD: &str = "completed from other samples";
+    let told = CASES.into_iter().filter(|(name, old, size)| {
+        let short = cut(name, *old, *size);
+        let said = |options: &[&str]| {
+            let mut command = pjit();
+            command.args(options).arg("--stitch");
+            command.arg("--symfs").arg(short.path("symfs"));
+            command.arg("-i").arg(short.path("perf.data"));
+            let ended = command.output().expect("the binary can be run");
+            let texts = [ended.stdout, ended.stderr].map(String::from_utf8);
+            let [out, said] = texts.map(|text| text.expect("UTF-8"));
+            (out, said)
+        };
+        let (page, warned) = said(&["summary"]);
+        let (json, _) = said(&["summary", "--format", "json"]);
+        assert_eq!(page.contains(TOLD), warned.contains(TOLD), "{page}{warned}");
+        assert_eq!(
+            page.contains(TOLD),
+            json.contains("\"stitched\":"),
+            "{page}"
+        );
+        assert_eq!(page.contains(TOLD), said(&["fold"]).1.contains(TOLD));
+        page.contains(TOLD)
+    });
+    assert!(told.count() > 0, "nothing was completed");
+}
+
 /// Without cut stacks there is nothing to complete.
 #[test]
 fn whole_recordings_stay_what_they_are() {

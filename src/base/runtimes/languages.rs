@@ -109,6 +109,30 @@ pub fn is_of_haskells_runtime(name: &str) -> bool {
     !is_own && !is_local && name != "main"
 }
 
+/// Whether this name is of D, as compilers mangle it: `_D3hot3fibFiZi`.
+#[must_use]
+pub fn is_of_d(name: &str) -> bool {
+    let length = name.strip_prefix("_D");
+    length.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// Whether a function without debug information is of the runtime in a program of D, which has parts in C's manner (druntime 2.100):
+/// `_d_newclass`, `gc_qalloc`, `_aaGetY`.
+#[must_use]
+pub fn is_of_ds_runtime(name: &str) -> bool {
+    const FRONTS: [&str; 8] = [
+        "_d_",
+        "_aa",
+        "_ad",
+        "_aApply",
+        "gc_",
+        "rt_",
+        "thread_",
+        "lifetime_",
+    ];
+    FRONTS.iter().any(|front| name.starts_with(front)) || name.starts_with("onOutOfMemory")
+}
+
 /// Whether this name occurs in programs that GHC made, and in no others.
 #[must_use]
 pub fn is_of_haskell(name: &str) -> bool {
@@ -152,6 +176,8 @@ mod tests {
         ] {
             assert!(!is_of_library(name), "{name}");
         }
+        assert!(is_of_d("_D3hot3fibFiZi") && !is_of_d("_Dmain") && !is_of_d("_Dx"));
+        assert!(is_of_ds_runtime("gc_qalloc") && !is_of_ds_runtime("fib"));
         assert!(is_of_haskells_runtime("evacuate") && !is_of_haskells_runtime("Main_zdwfib_info"));
     }
 }

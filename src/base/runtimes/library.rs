@@ -220,6 +220,10 @@ pub fn is_standard(name: &str) -> bool {
     if name.ends_with("@plt") {
         return true;
     }
+    // Modules have a hundred thousand names, and most are such paths.
+    if let Some(first) = first_of_path(name) {
+        return is_namespace(first);
+    }
     // A mangled name begins like a reserved one, and yet may be the user's: `_D3hot3fibFiZi` was taken for the library's.
     if let Some(package) = mangled_package(name) {
         return is_namespace(package) || D_PACKAGES.contains(&package);
@@ -326,6 +330,28 @@ fn is_of_go(name: &str) -> bool {
     // `os.x` may be a clone of C's `os`, but those end in numbers.
     let is_path = follows == Some(b'/') || follows == Some(b'.');
     is_path && package != name && GO_PACKAGES.binary_search(&package).is_ok()
+}
+
+/// The same as [`outermost`] of a path with nothing in front of it, which can be told at a glance: `app` of `app::f`, `app::f(int, long)`
+/// and `<app::T as Trait>::f`. Of other names nothing.
+fn first_of_path(name: &str) -> Option<&str> {
+    let path = name.strip_prefix('<').unwrap_or(name);
+    let (first, rest) = path.split_at(memchr::memchr(b':', path.as_bytes())?);
+    let is_word = first.starts_with(|c: char| c.is_ascii_alphabetic())
+        && first
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !is_word || !rest.starts_with("::") {
+        return None;
+    }
+    let is_in_brackets = path.len() < name.len();
+    // A blank in front of parameters ends the type of the result.
+    let has_result = || {
+        let find = |byte| memchr::memchr(byte, rest.as_bytes());
+        find(b' ')
+            .is_some_and(|blank| !rest.ends_with(')') || find(b'(').is_none_or(|open| open > blank))
+    };
+    (is_in_brackets || !has_result()).then_some(first)
 }
 
 /// The crate or the outermost namespace of a function; nothing where it has none.
@@ -488,6 +514,25 @@ mod tests {
     }
 
     #[test]
+    fn the_first_word_of_a_path_is_told_at_a_glance() {
+        for (name, first) in [
+            ("app::mod_1::f::h0123456789abcdef", Some("app")),
+            ("<app::Map<String, as core::fmt::Debug>::f", Some("app")),
+            ("app::f(unsigned int, std::string const&)", Some("app")),
+            ("std::string app::f(int)", None),
+            ("std::vector<int, long> app::f", None),
+            ("app::f(int) const", None),
+            ("<&app::T as core::ops::Drop>::drop", None),
+            ("type:.eq", None),
+            ("_app::f", None),
+            ("main", None),
+        ] {
+            assert_eq!(first_of_path(name), first, "{name}");
+            assert!(first.is_none() || outermost(name) == first, "{name}");
+        }
+    }
+
+    #[test]
     fn lists_are_sorted_as_they_are_searched() {
         let lists = [&C_FUNCTIONS[..], &ADDED, &UNWINDER, &GO_PACKAGES];
         assert!(lists.iter().all(|list| list.is_sorted()));
@@ -573,6 +618,8 @@ mod tests {
         #[test]
         fn no_name_is_too_strange(name in "[a-z<>:&* \\[\\]()ä{};,@_.-]{0,40}") {
             let _ = (is_standard(&name), outermost(&name));
+            let first = first_of_path(&name).filter(|_| !name.contains(' '));
+            proptest::prop_assert!(first.is_none() || outermost(&name) == first);
             for front in ["_Z", "_ZN", "_D3", "_D99", "__"] {
                 let _ = is_mangled(&format!("{front}{name}"));
             }

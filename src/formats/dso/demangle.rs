@@ -66,6 +66,10 @@ pub fn is_of_cpp(name: &[u8]) -> bool {
 
 /// The demangled name, if some scheme applies.
 fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
+    // All others begin so, and most names of code made at run time do not.
+    if !name.starts_with(['_', 'Z', 'c']) {
+        return demangle_java(name);
+    }
     // As the demangler knows legacy names; to look for a hash in each name of JIT code would take longer than to shorten it.
     let legacy = ["_ZN", "ZN", "__ZN"].iter().any(|p| name.starts_with(p));
     let rust = name.starts_with("_R") || name.starts_with("__R");
@@ -539,7 +543,7 @@ enum JavaPart {
 /// that is generous (any text outside the grammar is copied) and where it is wrong: the brackets of
 /// an array of objects land on the next primitive type.
 fn demangle_java(name: &str) -> Option<String> {
-    let signature = &name[..=name.rfind(')')?];
+    let signature = &name[..=memchr::memrchr(b')', name.as_bytes())?];
     let mut out = String::with_capacity(signature.len() + 16);
     let mut part = JavaPart::Start;
     let (mut brackets, mut arguments) = (0usize, 0usize);

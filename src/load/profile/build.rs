@@ -25,7 +25,7 @@ use super::optimised::optimised;
 use super::places::FramesOfPcs;
 use super::predictions;
 use super::table::Tabler;
-use super::{FrameId, Profile, Stacks, Thread, ThreadId};
+use super::{CommId, FrameId, Profile, Stacks, Thread, ThreadId};
 
 /// Takes recorded callers as they are where they are no places that calls return to, as symbols tell.
 ///
@@ -265,12 +265,15 @@ pub fn build(
 }
 
 fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
-    let threads = session.threads.iter();
-    threads
+    let threads = || session.threads.iter();
+    let leaders = threads().filter(|t| t.pid == t.tid);
+    let leaders: FxHashMap<u32, CommId> = leaders.map(|t| (t.pid, t.comm)).collect();
+    threads()
         .map(|t| Thread {
             pid: t.pid,
             tid: t.tid,
             comm: t.comm,
+            program: leaders.get(&t.pid).copied().unwrap_or(t.comm),
             main: None,
             start: t.start.map(|time| time.0),
             end: t.end.map(|time| time.0),

@@ -264,6 +264,8 @@ pub struct Thread {
     pub tid: u32,
     /// Comm at the end of the recording.
     pub comm: CommId,
+    /// The comm of its process' first thread, by which its program is known; its own where that is in no record.
+    pub program: CommId,
     /// The program that its process runs, if a sample or frame hit it: the first file it mapped executable after its last
     /// `exec`, the second where that is the dynamic loader.
     pub main: Option<ObjectId>,
@@ -284,6 +286,16 @@ impl Thread {
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.pid == 0 && self.tid == 0
+    }
+
+    /// The processes that it is of: the number of the recording and the pid. Ids of two recordings have nothing in common.
+    pub fn processes(&self) -> impl Iterator<Item = (u32, u32)> {
+        let one = self.lives.is_empty().then_some((0, self.pid));
+        let several = self
+            .lives
+            .iter()
+            .map(|(recording, pid, _)| (*recording, *pid));
+        one.into_iter().chain(several)
     }
 
     /// The cgroup namespace that it was in.
@@ -1070,6 +1082,13 @@ impl Figures {
             complete: sum(&|end| end.is_complete()),
             missing: ends[StackEnd::NotRecorded],
         }
+    }
+
+    /// The weight of stacks that were completed from other samples.
+    #[must_use]
+    pub fn stitched(&self) -> u64 {
+        let ends = &self.stack_ends;
+        ends[StackEnd::Stitched].saturating_add(ends[StackEnd::StitchedFiber])
     }
 
     /// Reasons for which stacks ended, with their share of the period in per cent, without those of no weight.

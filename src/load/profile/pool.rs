@@ -100,7 +100,7 @@ struct Slices {
 }
 
 /// What threads that stand for others are told by: name, program, whether it is the first of its process, whether it idles.
-type ThreadKey = (CommId, Option<ObjectId>, bool, bool);
+type ThreadKey = (CommId, CommId, Option<ObjectId>, bool, bool);
 
 /// New numbers of a profile's parts.
 struct Moved {
@@ -428,6 +428,7 @@ impl Pool {
             let comms = thread.comms.iter();
             let new = Thread {
                 comm: moved.comms[thread.comm],
+                program: moved.comms[thread.program],
                 main: thread.main.map(|object| moved.objects[object]),
                 comms: comms
                     .map(|(time, comm)| (*time, moved.comms[*comm]))
@@ -436,7 +437,8 @@ impl Pool {
                 lives: Vec::new(),
                 ..*thread
             };
-            let key = (new.comm, new.main, new.pid == new.tid, new.is_idle());
+            let is_first = new.pid == new.tid;
+            let key = (new.comm, new.program, new.main, is_first, new.is_idle());
             let all = &mut self.all.threads;
             let at = if is_apart {
                 all.push(new)

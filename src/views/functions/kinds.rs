@@ -7,7 +7,7 @@ use regex::{Regex, RegexSet};
 
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
-use crate::runtimes::languages::is_of_haskells_runtime;
+use crate::runtimes::languages::{is_of_ds_runtime, is_of_haskells_runtime};
 use crate::runtimes::package::is_package;
 use crate::runtimes::{
     CleanName, Scope, is_c_function, is_mangled, is_standard, is_standard_in_cpp,
@@ -72,6 +72,8 @@ pub struct Facts<'p> {
     pub is_cpp: bool,
     /// Whether GHC made the program, so that its C is the runtime's.
     pub is_haskell: bool,
+    /// Whether a compiler of D made it.
+    pub is_d: bool,
 }
 
 /// The kind of a function: the first rule that fits.
@@ -160,6 +162,9 @@ fn of_program(facts: &Facts<'_>) -> Kind {
                 && facts.origin == Origin::Unknown
                 && is_of_haskells_runtime(facts.spelled.unwrap_or(name)) =>
         {
+            Kind::Std
+        }
+        Some(_) if facts.is_d && facts.origin == Origin::Unknown && is_of_ds_runtime(spelled) => {
             Kind::Std
         }
         _ => Kind::Own,
@@ -257,6 +262,7 @@ mod tests {
                 origin: Origin::Std,
                 is_cpp: false,
                 is_haskell: false,
+                is_d: false,
             };
             of_program(&facts)
         };

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::idle::Idle;
 use crate::check::{Level, Verdict};
 use crate::functions::tally::{Tally, of_event};
-use crate::profile::{EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, ThreadId};
+use crate::profile::{
+    CommId, EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, Thread, ThreadId,
+};
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
 
@@ -140,33 +142,45 @@ impl Facts {
     #[must_use]
     pub fn of(profile: &Profile, tally: &Tally, verdict: Option<&Verdict>) -> Self {
         let told = |field| profile.recording.told(field).map(str::to_owned);
-        let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut threads = BTreeSet::new();
-        for entry in of_event(profile, tally.event) {
-            let thread = &profile[entry.thread];
-            let weight = weights.entry(thread.pid).or_default();
-            *weight = weight.saturating_add(entry.period);
-            threads.insert(entry.thread);
-        }
         let parts = &profile.recording.parts;
         let parts = if parts.len() > 1 {
             parts.clone()
         } else {
             Vec::new()
         };
+        // Of several recordings the program is told by its name, as ids of two have nothing in common.
+        let key_of = |thread: &Thread| match parts.as_slice() {
+            [] => (thread.pid, CommId(0)),
+            _ => (0, thread.program),
+        };
+        let mut weights: BTreeMap<(u32, CommId), u64> = BTreeMap::new();
+        let mut threads = BTreeSet::new();
+        for entry in of_event(profile, tally.event) {
+            let weight = weights.entry(key_of(&profile[entry.thread])).or_default();
+            *weight = weight.saturating_add(entry.period);
+            threads.insert(entry.thread);
+        }
         let (processes, count) = if parts.is_empty() {
             (weights.len(), threads.len())
         } else {
             // Ids of two recordings have nothing in common.
             let lives = threads.iter().flat_map(|id| &profile[*id].lives);
             let lives: BTreeSet<_> = lives.collect();
-            let processes = lives.iter().map(|(recording, pid, _)| (recording, pid));
+            let processes = threads.iter().flat_map(|id| profile[*id].processes());
             (processes.collect::<BTreeSet<_>>().len(), lives.len())
         };
         let heaviest = weights
             .iter()
-            .max_by_key(|(pid, weight)| (**weight, std::cmp::Reverse(**pid)));
-        let pid = heaviest.map_or(0, |(pid, _)| *pid);
+            .max_by_key(|(key, weight)| (**weight, std::cmp::Reverse(**key)));
+        let heaviest = heaviest.map(|(key, _)| *key).unwrap_or_default();
+        let of_program = |id: &&ThreadId| profile[**id].program == heaviest.1;
+        let pid = match parts.as_slice() {
+            [] => heaviest.0,
+            _ => threads
+                .iter()
+                .find(of_program)
+                .map_or(0, |id| profile[*id].pid),
+        };
         let name_of = |event: EventId| {
             profile
                 .events
@@ -177,7 +191,10 @@ impl Facts {
         let event = profile.events.get(tally.event);
         let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
-        let program = program(profile, pid, &threads);
+        let program = match parts.as_slice() {
+            [] => program(profile, pid, &threads),
+            _ => profile.comms.get(heaviest.1).cloned().unwrap_or_default(),
+        };
         Self {
             path: profile.recording.path.clone(),
             predictions: profile.predictions.clone(),

@@ -103,6 +103,7 @@ impl ProfileBuilder {
             pid: 100 + id,
             tid: 100 + id,
             comm: CommId(id),
+            program: CommId(id),
             main: None,
             start: None,
             end: None,

@@ -31,8 +31,8 @@ pub(super) enum Part {
     Library(String),
 }
 
-/// Libraries that pay for nothing, up to where versions begin.
-const C_LIBRARIES: [&str; 26] = [
+/// Libraries of C and of languages that compile to machine code, which pay for nothing, up to where versions begin.
+const C_LIBRARIES: [&str; 30] = [
     "libc",
     "libpthread",
     "libm",
@@ -53,6 +53,10 @@ const C_LIBRARIES: [&str; 26] = [
     "libiomp5",
     "libgo",
     "libgfortran",
+    "libdruntime-ldc",
+    "libphobos2",
+    "libgdruntime",
+    "libgphobos",
     "libquadmath",
     "libatomic",
     "libasan",
@@ -255,6 +259,8 @@ mod tests {
             "ld-linux-x86-64.so.2",
             "ld-musl-x86_64.so.1",
             "libstdc++.so.6",
+            "libdruntime-ldc-shared.so.100",
+            "libphobos2-ldc-shared.so.100",
         ] {
             assert!(is_c(name), "{name}");
         }

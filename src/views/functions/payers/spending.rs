@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{ActivityId, Payer, PayerId, Payers};
 use crate::functions::tally::{Count, Tally, WeightedStack, of_event};
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{Entry, Facet, FrameId, Profile, ThreadId};
+use crate::profile::{Entry, Facet, FrameId, Profile};
 use crate::runtimes::{Ecosystem, Whose};
 
 /// What one payer pays.
@@ -216,10 +216,10 @@ fn groups(
     payers: &IndexVec<PayerId, Payer>,
     payer_of: impl Fn(&Entry) -> Option<PayerId>,
 ) -> Vec<Group> {
-    let programs = programs(profile);
+    let program = |entry: &Entry| profile[profile[entry.thread].program].as_str();
     let words = |entry: &Entry, facet| profile.facets.words(entry.facets, facet);
     let name_of = |entry: &Entry| match grouping {
-        Grouping::Programs | Grouping::Processes => programs[entry.thread].to_owned(),
+        Grouping::Programs | Grouping::Processes => program(entry).to_owned(),
         Grouping::Cgroups => words(entry, Facet::Cgroup)
             .unwrap_or("no cgroup")
             .to_owned(),
@@ -232,7 +232,7 @@ fn groups(
     if grouping == Grouping::Programs {
         for entry in of_event(profile, tally.event) {
             names
-                .entry(programs[entry.thread])
+                .entry(program(entry))
                 .or_default()
                 .add(count_of(entry));
         }
@@ -242,25 +242,25 @@ fn groups(
         }
     }
     /// Weight, processes, and who pays.
-    type Sum = (Count, FxHashSet<u32>, FxHashMap<PayerId, Count>);
+    type Sum = (Count, FxHashSet<(u32, u32)>, FxHashMap<PayerId, Count>);
     let mut sums: FxHashMap<String, Sum> = FxHashMap::default();
     for entry in of_event(profile, tally.event) {
         let count = count_of(entry);
-        let (sum, pids, of) = sums.entry(name_of(entry)).or_default();
+        let (sum, processes, of) = sums.entry(name_of(entry)).or_default();
         sum.add(count);
-        pids.insert(profile[entry.thread].pid);
+        processes.extend(profile[entry.thread].processes());
         if let Some(payer) = payer_of(entry) {
             of.entry(payer).or_default().add(count);
         }
     }
     let mut groups: Vec<Group> = sums
         .into_iter()
-        .map(|(name, (count, pids, of))| {
+        .map(|(name, (count, processes, of))| {
             let mut of: Vec<(PayerId, Count)> = of.into_iter().collect();
             of.sort_unstable_by_key(|(id, count)| by_weight(&payers[*id], *count));
             Group {
                 name,
-                processes: pids.len(),
+                processes: processes.len(),
                 count,
                 payers: of,
             }
@@ -275,23 +275,6 @@ fn groups(
 /// The heaviest first, then by name.
 fn by_weight(payer: &Payer, count: Count) -> (Reverse<u64>, String, Option<Ecosystem>) {
     (Reverse(count.period), payer.name.clone(), payer.ecosystem)
-}
-
-/// By thread: the name of its program, which is that of its process' first thread.
-fn programs(profile: &Profile) -> IndexVec<ThreadId, &str> {
-    let leaders = profile
-        .threads
-        .iter()
-        .filter(|thread| thread.pid == thread.tid);
-    let leaders: FxHashMap<u32, &str> = leaders
-        .map(|thread| (thread.pid, profile[thread.comm].as_str()))
-        .collect();
-    let threads = profile.threads.iter();
-    let names = threads.map(|thread| match leaders.get(&thread.pid) {
-        Some(name) => *name,
-        None => profile[thread.comm].as_str(),
-    });
-    names.collect()
 }
 
 fn count_of(entry: &Entry) -> Count {
