@@ -156,6 +156,15 @@ impl Rows {
                 }
             }
         }
+        let is_pushed = A::LINK_REGISTER && A::WORD == 8 && matches!(rule.ra_slot, 0 | 1);
+        if is_pushed && !signal && rule.cfa_register == A::SP {
+            let bytes = i64::from(rule.count_from_callers_stack()) * 8;
+            let moved = |saved: &Saved| {
+                let offset = saved.offset().map(|offset| offset.wrapping_sub(bytes));
+                Saved::new(saved.register(), offset)
+            };
+            others = others.iter().map(moved).collect();
+        }
         others.sort_unstable_by_key(|s| s.0);
         rule = rule.with_saved(self.saved.0.intern(&others));
         if A::LINK_REGISTER && !signal {

@@ -132,6 +132,19 @@ impl Rule {
         self.kind == Kind::End && self.extra.0 == sort
     }
 
+    /// What stands in front of `_dl_runtime_resolve` pushes the return address, and glibc's call frame information for aarch64 does not
+    /// count that: the address lies in front of its CFA. Moves the CFA to where the caller's stack pointer was, two words for two are
+    /// pushed, and says by how many words.
+    pub(super) fn count_from_callers_stack(&mut self) -> i16 {
+        let words = (self.ra_slot + 2) & !1;
+        self.cfa_offset = self.cfa_offset.saturating_add(i32::from(words) * 8);
+        self.ra_slot -= words;
+        if self.fp_slot > LOST {
+            self.fp_slot = self.fp_slot.saturating_sub(words).max(LOST + 1);
+        }
+        words
+    }
+
     /// V8 for aarch64 calls the address of the frame record the CFA (x29 + 0, with the saved pair at +0
     /// and +8), also before there is one: puts that in the terms used here.
     pub(super) fn record_at_cfa(&mut self, sp: u8, fp: u8) {
@@ -338,6 +351,19 @@ impl SavedSets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pushed_return_address_is_below_the_callers_stack() {
+        let mut rule = Rule::frame(31, 208, 1, -2);
+        assert_eq!(rule.count_from_callers_stack(), 2);
+        assert_eq!((rule.cfa_offset, rule.ra_slot, rule.fp_slot), (224, -1, -4));
+        let mut entry = Rule::frame(31, 0, 1, IN_REGISTER);
+        entry.count_from_callers_stack();
+        assert_eq!(
+            (entry.cfa_offset, entry.ra_slot, entry.fp_slot),
+            (16, -1, IN_REGISTER)
+        );
+    }
 
     #[test]
     fn rule_stays_small() {
