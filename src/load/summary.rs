@@ -244,9 +244,8 @@ fn chosen(session: &Session<'_>, times: &[(u64, u64)]) -> Option<u64> {
 /// Says how many stacks were completed from others. Tables and exports do not show which.
 pub(super) fn warn_of_inference(quality: &Quality, diag: &Diagnostics) {
     let figures = quality.figures(None);
-    let (stitched, all) = (figures.stitched(), figures.walked().walked);
-    if stitched > 0 {
-        let share = 100.0 * stitched as f64 / all.max(1) as f64;
+    if figures.stitched() > 0 {
+        let share = 100.0 * figures.stitched() as f64 / figures.stack_ends.total() as f64;
         let error = 100.0 * quality.stitch_error;
         diag.warn(format!(
             "{share:.2}% of the weight has stacks that were completed from other samples (--stitch), an inference \

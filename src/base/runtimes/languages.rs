@@ -11,10 +11,6 @@ pub fn is_of_library(name: &str) -> bool {
 
 /// `Stdlib.Map.bal_170` (as symbol tables of debug builds have it), `camlStdlib__Map__bal_170`, and C of the runtime.
 fn is_ocaml(name: &str) -> bool {
-    // All names of native code come to these three, and few are theirs.
-    if !name.starts_with(['S', 'C', 'c']) {
-        return false;
-    }
     [
         "Stdlib.",
         "CamlinternalFormat",
@@ -37,14 +33,13 @@ fn is_nim(name: &str) -> bool {
         "nimGC_setStackBottom",
         "nimRegisterGlobalMarker",
     ];
-    if name.starts_with('n') && C_NAMES.contains(&name) {
+    if C_NAMES.contains(&name) {
         return true;
     }
-    if !name.ends_with(|c: char| c.is_ascii_digit()) {
-        return false;
-    }
+    // All names of native code come here, and few end so.
     let front = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let Some(front) = front.strip_suffix('_') else {
+    let is_numbered = front.len() < name.len();
+    let Some(front) = front.strip_suffix('_').filter(|_| is_numbered) else {
         return false;
     };
     let Some((_, module)) = front.rsplit_once("__") else {
@@ -60,10 +55,7 @@ fn is_haskell(name: &str) -> bool {
     if is_of_stg(name) {
         return true;
     }
-    if !is_closure(name) {
-        return false;
-    }
-    let Some((package, rest)) = name.split_once('_') else {
+    let Some((package, rest)) = name.split_once('_').filter(|_| is_closure(name)) else {
         return false;
     };
     let is_package = package.starts_with(|first: char| first.is_ascii_lowercase());
@@ -87,9 +79,6 @@ fn is_of_stg(name: &str) -> bool {
 
 /// Whether GHC made the code of this name.
 fn is_closure(name: &str) -> bool {
-    if !name.ends_with(['o', 'w', 'y', 't', 'e']) {
-        return false;
-    }
     let Some((front, end)) = name.rsplit_once('_') else {
         return false;
     };
@@ -100,43 +89,56 @@ fn is_closure(name: &str) -> bool {
     }
 }
 
-/// Whether a function without debug information is of the runtime in a program that GHC made: it is C then, and not the program's.
-#[must_use]
-pub fn is_of_haskells_runtime(name: &str) -> bool {
-    let is_own = is_closure(name) && name.starts_with(|first: char| first.is_ascii_uppercase());
-    // What has no name of its own, a case's branch for one, is of the function in front of it.
-    let is_local = name.starts_with('.') || name.starts_with("_c") || name.starts_with("_s");
-    !is_own && !is_local && name != "main"
+/// A language whose runtime is linked into programs and written in C, or as C is: names alone do not tell that from the program's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// GHC's.
+    Haskell,
+    /// D's.
+    D,
 }
 
-/// Whether this name is of D, as compilers mangle it: `_D3hot3fibFiZi`.
-#[must_use]
-pub fn is_of_d(name: &str) -> bool {
-    let length = name.strip_prefix("_D");
-    length.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
-}
+impl Language {
+    /// The language whose compiler made a name that occurs in no other programs.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        if is_haskell(name) {
+            return Some(Self::Haskell);
+        }
+        // `_D3hot3fibFiZi`
+        let length = name.strip_prefix("_D")?;
+        length
+            .starts_with(|first: char| first.is_ascii_digit())
+            .then_some(Self::D)
+    }
 
-/// Whether a function without debug information is of the runtime in a program of D, which has parts in C's manner (druntime 2.100):
-/// `_d_newclass`, `gc_qalloc`, `_aaGetY`.
-#[must_use]
-pub fn is_of_ds_runtime(name: &str) -> bool {
-    const FRONTS: [&str; 8] = [
-        "_d_",
-        "_aa",
-        "_ad",
-        "_aApply",
-        "gc_",
-        "rt_",
-        "thread_",
-        "lifetime_",
-    ];
-    FRONTS.iter().any(|front| name.starts_with(front)) || name.starts_with("onOutOfMemory")
-}
-
-/// Whether this name occurs in programs that GHC made, and in no others.
-#[must_use]
-pub fn is_of_haskell(name: &str) -> bool {
-    is_haskell(name)
+    /// Whether a function without debug information is of the runtime in a program of the language.
+    #[must_use]
+    pub fn has_in_runtime(self, name: &str) -> bool {
+        /// `_d_newclass`, `gc_qalloc`, `_aaGetY` (druntime 2.100).
+        const DS_FRONTS: [&str; 9] = [
+            "_d_",
+            "_aa",
+            "_ad",
+            "_aApply",
+            "gc_",
+            "rt_",
+            "thread_",
+            "lifetime_",
+            "onOutOfMemory",
+        ];
+        match self {
+            Self::Haskell => {
+                let is_own =
+                    is_closure(name) && name.starts_with(|first: char| first.is_ascii_uppercase());
+                // What has no name of its own, a case's branch for one, is of the function in front of it.
+                let is_local =
+                    name.starts_with('.') || name.starts_with("_c") || name.starts_with("_s");
+                !is_own && !is_local && name != "main"
+            }
+            Self::D => DS_FRONTS.iter().any(|front| name.starts_with(front)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -176,8 +178,11 @@ mod tests {
         ] {
             assert!(!is_of_library(name), "{name}");
         }
+        let is_of_d = |name| Language::of_name(name) == Some(Language::D);
         assert!(is_of_d("_D3hot3fibFiZi") && !is_of_d("_Dmain") && !is_of_d("_Dx"));
+        let is_of_ds_runtime = |name| Language::D.has_in_runtime(name);
         assert!(is_of_ds_runtime("gc_qalloc") && !is_of_ds_runtime("fib"));
+        let is_of_haskells_runtime = |name| Language::Haskell.has_in_runtime(name);
         assert!(is_of_haskells_runtime("evacuate") && !is_of_haskells_runtime("Main_zdwfib_info"));
     }
 }

@@ -231,7 +231,7 @@ pub fn is_standard(name: &str) -> bool {
     if is_reserved(name) || is_made_by_go(name) || is_of_library(name) {
         return true;
     }
-    if name.starts_with("operator new") || name.starts_with("operator delete") {
+    if is_allocator(name) {
         return true;
     }
     // Most names are paths, and none of these is.
@@ -253,11 +253,18 @@ pub fn is_standard(name: &str) -> bool {
 /// The same of a name that a compiler of C++ spelled: there are no crates, and own functions may be called as those of C are.
 #[must_use]
 pub fn is_standard_in_cpp(name: &str) -> bool {
-    let is_namespace = |of| matches!(of, "std" | "__gnu_cxx" | "__cxxabiv1");
-    let is_operator = name.starts_with("operator new") || name.starts_with("operator delete");
+    let is_library = |of| matches!(of, "std" | "__gnu_cxx" | "__cxxabiv1");
     // What handles exceptions is written in both languages.
     let is_unwinder = UNWINDER.binary_search(&name).is_ok();
-    is_operator || is_unwinder || is_reserved(name) || outermost(name).is_some_and(is_namespace)
+    is_allocator(name)
+        || is_unwinder
+        || is_reserved(name)
+        || outermost(name).is_some_and(is_library)
+}
+
+/// C++'s own `operator new` and `operator delete`.
+fn is_allocator(name: &str) -> bool {
+    name.starts_with("operator new") || name.starts_with("operator delete")
 }
 
 /// Whether C's library has a function of this name.
@@ -277,10 +284,6 @@ pub fn is_mangled(name: &str) -> bool {
 
 /// The outermost namespace, package or module in a mangled name, or the function where it has none; nothing where it is not easily told.
 pub(super) fn mangled_package(name: &str) -> Option<&str> {
-    // All names of programs come here, and few begin so.
-    if !name.starts_with('_') {
-        return None;
-    }
     if name == "_Dmain" {
         return Some("main");
     }
@@ -314,9 +317,6 @@ fn is_reserved(name: &str) -> bool {
 
 /// `type..eq.[2]string`, `type:.hash.main.point`, `_rt0_amd64_linux`, `debugCall64`
 fn is_made_by_go(name: &str) -> bool {
-    if !name.starts_with(['t', 'd', '_']) {
-        return false;
-    }
     let is_of_type = name.starts_with("type..") || name.starts_with("type:.");
     let is_numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
     let is_call = name.strip_prefix("debugCall").is_some_and(is_numbered);
@@ -336,14 +336,8 @@ fn is_of_go(name: &str) -> bool {
 /// and `<app::T as Trait>::f`. Of other names nothing.
 fn first_of_path(name: &str) -> Option<&str> {
     let path = name.strip_prefix('<').unwrap_or(name);
-    let (first, rest) = path.split_at(memchr::memchr(b':', path.as_bytes())?);
-    let is_word = first.starts_with(|c: char| c.is_ascii_alphabetic())
-        && first
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !is_word || !rest.starts_with("::") {
-        return None;
-    }
+    let first = first_word(path)?;
+    let rest = &path[first.len()..];
     let is_in_brackets = path.len() < name.len();
     // A blank in front of parameters ends the type of the result.
     let has_result = || {
@@ -351,7 +345,19 @@ fn first_of_path(name: &str) -> Option<&str> {
         find(b' ')
             .is_some_and(|blank| !rest.ends_with(')') || find(b'(').is_none_or(|open| open > blank))
     };
-    (is_in_brackets || !has_result()).then_some(first)
+    let is_path = first.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_path && (is_in_brackets || !has_result())).then_some(first)
+}
+
+/// What stands in front of the first `::`, if it is one word.
+pub(super) fn first_word(path: &str) -> Option<&str> {
+    let mut colons = memchr::memchr_iter(b':', path.as_bytes());
+    let end = colons.find(|at| path[*at..].starts_with("::"))?;
+    let first = &path[..end];
+    let is_word = first
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_word && !first.is_empty()).then_some(first)
 }
 
 /// The crate or the outermost namespace of a function; nothing where it has none.
@@ -443,23 +449,13 @@ fn without_return_type(name: &str) -> &str {
     if name.starts_with(['<', '{']) || !name.contains(' ') {
         return name;
     }
-    /// What a byte adds to the depth: a table, for whole modules of names come here.
-    const DEEPER: [i8; 256] = {
-        let mut deeper = [0; 256];
-        let (open, close) = (b"<([{", b">)]}");
-        let mut at = 0;
-        while at < open.len() {
-            deeper[open[at] as usize] = 1;
-            deeper[close[at] as usize] = -1;
-            at += 1;
-        }
-        deeper
-    };
-    let (mut depth, mut start) = (0_i32, 0);
+    let (mut depth, mut start) = (0, 0);
     for (at, b) in name.bytes().enumerate() {
-        depth += i32::from(DEEPER[usize::from(b)]);
-        if b == b' ' && depth == 0 && !name[..at].ends_with("operator") {
-            start = at + 1;
+        match b {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth -= 1,
+            b' ' if depth == 0 && !name[..at].ends_with("operator") => start = at + 1,
+            _ => {}
         }
     }
     match &name[start..] {

@@ -174,7 +174,7 @@ pub(super) fn is_number(text: &str) -> bool {
 #[must_use]
 pub fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
-    let versioned = memchr::memchr(b'@', name.as_bytes()).filter(|&at| at > 0);
+    let versioned = name.find('@').filter(|&at| at > 0);
     let name = match versioned {
         Some(at) if !name[at..].starts_with("@plt") => &name[..at],
         _ => name,
@@ -210,10 +210,9 @@ fn without_clone(name: &str) -> &str {
     if !name.ends_with(|c: char| c.is_ascii_digit()) {
         return name;
     }
-    let Some(at) = memchr::memrchr(b'.', name.as_bytes()) else {
+    let Some((rest, number)) = name.rsplit_once('.') else {
         return name;
     };
-    let (rest, number) = (&name[..at], &name[at + 1..]);
     let kinds = [
         ".llvm",
         ".part",

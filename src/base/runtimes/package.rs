@@ -2,7 +2,7 @@
 
 use super::CleanName;
 use super::kind::Kind;
-use super::library::mangled_package;
+use super::library::{first_word, mangled_package};
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -228,12 +228,7 @@ pub fn may_be_rust_std(name: &str) -> bool {
 #[must_use]
 pub fn crate_of(name: &str) -> Option<&str> {
     let Some(inner) = name.strip_prefix('<') else {
-        let mut colons = memchr::memchr_iter(b':', name.as_bytes());
-        let first = colons.find_map(|at| name[at..].starts_with("::").then(|| &name[..at]))?;
-        let is_word = first
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        return (is_word && !first.is_empty()).then_some(first);
+        return first_word(name);
     };
     let (mut depth, mut cut, mut end) = (0_u32, None, inner.len());
     let bytes = inner.as_bytes();

@@ -2,10 +2,6 @@
 //!
 //! Most names are those of the modules that it compiles, which may be anything; its own tell it.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
-
 use super::library::is_standard;
 use super::package::of_module;
 use super::{
@@ -102,9 +98,7 @@ fn tier(name: &str) -> Tier {
 }
 
 fn is_host(name: &str) -> bool {
-    /// Made once: names of whole modules are looked at.
-    static TRAMPOLINE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("trampoline"));
-    TRAMPOLINE.find(name.as_bytes()).is_some()
+    name.contains("trampoline")
         || name.starts_with("signatures[")
         || name.starts_with("wasmtime_builtin_")
         || name.starts_with("module_start[")

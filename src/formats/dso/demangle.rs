@@ -56,12 +56,17 @@ pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
 /// Whether a compiler of C++ spelled a name. Rust's older names begin in the same way, and end with a hash.
 #[must_use]
 pub fn is_of_cpp(name: &[u8]) -> bool {
-    let is_hash = |at: usize| {
-        let hash = name.get(at + 3..at + 19);
-        hash.is_some_and(|hash| hash.iter().all(u8::is_ascii_hexdigit))
-            && name.get(at + 19) == Some(&b'E')
-    };
-    name.starts_with(b"_Z") && !memchr::memmem::find_iter(name, b"17h").any(is_hash)
+    name.starts_with(b"_Z") && legacy_hash(name).is_none()
+}
+
+/// What Rust's older names end with, `17h3e80e4da2489d3dfE`, and what compilers put behind that.
+#[must_use]
+pub fn legacy_hash(name: &[u8]) -> Option<(&str, &str)> {
+    let name = std::str::from_utf8(name.strip_prefix(b"_ZN")?).ok()?;
+    let (_, end) = name.rsplit_once("17h")?;
+    let (hash, behind) = end.split_once('E')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hash.then_some((hash, behind))
 }
 
 /// The demangled name, if some scheme applies.
@@ -543,7 +548,7 @@ enum JavaPart {
 /// that is generous (any text outside the grammar is copied) and where it is wrong: the brackets of
 /// an array of objects land on the next primitive type.
 fn demangle_java(name: &str) -> Option<String> {
-    let signature = &name[..=memchr::memrchr(b')', name.as_bytes())?];
+    let signature = &name[..=name.rfind(')')?];
     let mut out = String::with_capacity(signature.len() + 16);
     let mut part = JavaPart::Start;
     let (mut brackets, mut arguments) = (0usize, 0usize);

@@ -99,7 +99,8 @@ struct Slices {
     times: Vec<(u64, u64)>,
 }
 
-/// What threads that stand for others are told by: name, program, whether it is the first of its process, whether it idles.
+/// What threads that stand for others are told by: name, name of the program, its file, whether it is the first of its process, whether
+/// it idles.
 type ThreadKey = (CommId, CommId, Option<ObjectId>, bool, bool);
 
 /// New numbers of a profile's parts.

@@ -162,22 +162,25 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
             split: Some(SplitFiles::new(dsos, dso)),
             ..Self::default()
         };
+        // By place of the symbol, that of a label too.
         let mut numbers: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
-        let mut found_in: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
         let table = dsos.symbols(dso);
         let has_originals = needs.contains(Needs::ORIGINALS) && !is_kernel;
         for &index in group {
-            let found = table.and_then(|table| table.find(queries[index].address));
-            let number = found.zip(table).map(|(symbol, table)| {
+            let found = table.and_then(|table| Some((table, table.find(queries[index].address)?)));
+            let number = found.map(|(table, symbol)| {
                 let place = (symbol.start, symbol.end);
-                *found_in.entry(place).or_insert_with(|| {
-                    let named = has_originals.then(|| table.function_of_label(&symbol));
-                    let symbol = named.flatten().unwrap_or(symbol);
-                    let place = (symbol.start, symbol.end);
-                    *numbers
-                        .entry(place)
-                        .or_insert_with(|| object.symbols.push(symbol))
-                })
+                if let Some(known) = numbers.get(&place) {
+                    return *known;
+                }
+                let label = has_originals.then(|| table.function_of_label(&symbol));
+                let symbol = label.flatten().unwrap_or(symbol);
+                let function = (symbol.start, symbol.end);
+                let number = *numbers
+                    .entry(function)
+                    .or_insert_with(|| object.symbols.push(symbol));
+                numbers.insert(place, number);
+                number
             });
             object.answers.push((index, number));
         }

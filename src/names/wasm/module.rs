@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::dso::NameStyle;
-use crate::dso::demangle::demangle;
+use crate::dso::demangle::{demangle, legacy_hash};
 use crate::ids::{IndexVec, numbers};
 use rustc_hash::FxHashMap;
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload};
@@ -239,18 +239,11 @@ pub fn shown(name: &[u8]) -> String {
             None => text.push_str(piece),
         }
     }
-    if let Some(hash) = legacy_hash(name) {
+    if let Some((hash, "")) = legacy_hash(name) {
         text.push_str("::h");
         text.push_str(hash);
     }
     text
-}
-
-/// What Rust's older names end with, `17h3e80e4da2489d3dfE`.
-fn legacy_hash(name: &[u8]) -> Option<&str> {
-    let name = std::str::from_utf8(name.strip_prefix(b"_ZN")?).ok()?;
-    let (_, hash) = name.strip_suffix('E')?.rsplit_once("17h")?;
-    (hash.len() == 16 && is_crate_id(hash)).then_some(hash)
 }
 
 fn is_crate_id(text: &str) -> bool {

@@ -28,6 +28,18 @@ const NOT_HERE: &str = "nothing in it lies in executable memory of the process";
 /// Some ten million functions.
 const MAX_SIZE: usize = 1 << 30;
 
+/// What a map must be to be a process' own; the surest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// It was named for it, or lies where only its own lies.
+    Sure,
+    /// Something in it lies in the memory of the process: it was named, and has the number of another one. In a container a process has
+    /// another number, which may be that of one without such code here.
+    Fits,
+    /// That, and it was written while the process lived: it lies where any process may have left it.
+    Fresh,
+}
+
 /// What is needed to find the perf maps of a recording and to judge them.
 pub(super) struct Maps<'m, 'a> {
     pub(super) finder: &'m mut Finder<'a>,
@@ -57,16 +69,20 @@ impl<'a> Maps<'_, 'a> {
                 continue;
             };
             let inner = inner.get(&process).copied().unwrap_or(pid);
-            let mut candidates = self.finder.places.perf_map_candidates(pid, inner);
+            let mut candidates = Vec::new();
             if is_alone {
-                // In a container a process has another number, which may be that of one without such code here.
-                let is_others = |number: &Option<u32>| is_of_other(*number, [pid, inner]);
-                let mut given: Vec<&(Door, Option<u32>)> = named.iter().collect();
-                given.sort_by_key(|(_, number)| is_others(number));
-                let given = given.into_iter();
-                let given = given.map(|(door, _)| (Place::from(door.clone()), false));
-                candidates.splice(0..0, given);
+                candidates.extend(named.iter().map(|(door, number)| {
+                    let is_others = number.is_some_and(|number| ![pid, inner].contains(&number));
+                    let claim = if is_others { Claim::Fits } else { Claim::Sure };
+                    (Place::from(door.clone()), claim)
+                }));
+                candidates.sort_by_key(|(_, claim)| *claim);
             }
+            let others = self.finder.places.perf_map_candidates(pid, inner);
+            candidates.extend(others.into_iter().map(|(place, anybodys)| {
+                let claim = if anybodys { Claim::Fresh } else { Claim::Sure };
+                (place, claim)
+            }));
             let has_dump = index.merged.contains(&process);
             let what = perf_map_path(pid);
             let look = Look::new(
@@ -74,21 +90,22 @@ impl<'a> Maps<'_, 'a> {
                 Kind::PerfMap,
                 what.as_os_str().as_encoded_bytes(),
             );
-            let found = candidates.into_iter().find_map(|(place, anybodys)| {
+            let found = candidates.into_iter().find_map(|(place, claim)| {
                 let door = look.doors([place]).next()?;
                 let path = door.path();
                 let (file, map) = self.map(&door, &look)?;
                 let program = self.program_of(&file, &programs)?;
-                let is_others = named.iter().any(|(door, number)| {
-                    door.path() == path && is_of_other(*number, [pid, inner])
-                });
-                if is_others && !fits(&map, program) {
-                    look.missed(path, NOT_HERE);
-                    return None;
-                }
-                let problem = self.why_stale(&map, &file, program).filter(|_| anybodys);
+                let problem = match claim {
+                    Claim::Sure => None,
+                    Claim::Fits => (!fits(&map, program)).then_some(NOT_HERE),
+                    Claim::Fresh => self.why_stale(&map, &file, program),
+                };
                 if let Some(problem) = problem {
                     look.missed(path, problem);
+                    // Of what the user named is told once all processes are known.
+                    if claim == Claim::Fits {
+                        return None;
+                    }
                     self.refuse(path, problem, has_dump);
                     // Where a dump tells of the code, nothing is missing.
                     if !has_dump {
@@ -282,11 +299,6 @@ impl<'a> Maps<'_, 'a> {
         }
         (!fits(map, program)).then_some(NOT_HERE)
     }
-}
-
-/// Whether the number in a map's name is none of those of a process.
-fn is_of_other(number: Option<u32>, own: [u32; 2]) -> bool {
-    number.is_some_and(|number| !own.contains(&number))
 }
 
 fn is_in(files: &[PathBuf], path: &Path) -> bool {

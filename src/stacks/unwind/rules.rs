@@ -132,17 +132,17 @@ impl Rule {
         self.kind == Kind::End && self.extra.0 == sort
     }
 
-    /// What stands in front of `_dl_runtime_resolve` pushes the return address, and glibc's call frame information for aarch64 does not
-    /// count that: the address lies in front of its CFA. Moves the CFA to where the caller's stack pointer was, two words for two are
-    /// pushed, and says by how many words.
+    /// What stands in front of `_dl_runtime_resolve` pushes two words, one of them the return address, and glibc's call frame information
+    /// for aarch64 does not count them: the address lies in front of its CFA. Moves the CFA to where the caller's stack pointer was,
+    /// and says by how many words.
     pub(super) fn count_from_callers_stack(&mut self) -> i16 {
-        let words = (self.ra_slot + 2) & !1;
-        self.cfa_offset = self.cfa_offset.saturating_add(i32::from(words) * 8);
-        self.ra_slot -= words;
+        const PUSHED: i16 = 2;
+        self.cfa_offset = self.cfa_offset.saturating_add(i32::from(PUSHED) * 8);
+        self.ra_slot -= PUSHED;
         if self.fp_slot > LOST {
-            self.fp_slot = self.fp_slot.saturating_sub(words).max(LOST + 1);
+            self.fp_slot = self.fp_slot.saturating_sub(PUSHED).max(LOST + 1);
         }
-        words
+        PUSHED
     }
 
     /// V8 for aarch64 calls the address of the frame record the CFA (x29 + 0, with the saved pair at +0

@@ -7,7 +7,7 @@ use regex::{Regex, RegexSet};
 
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
-use crate::runtimes::languages::{is_of_ds_runtime, is_of_haskells_runtime};
+use crate::runtimes::languages::Language;
 use crate::runtimes::package::is_package;
 use crate::runtimes::{
     CleanName, Scope, is_c_function, is_mangled, is_standard, is_standard_in_cpp,
@@ -70,10 +70,8 @@ pub struct Facts<'p> {
     pub origin: Origin,
     /// Whether its file spells it as compilers of C++ do.
     pub is_cpp: bool,
-    /// Whether GHC made the program, so that its C is the runtime's.
-    pub is_haskell: bool,
-    /// Whether a compiler of D made it.
-    pub is_d: bool,
+    /// The language of the program, if what looks like C in it is of a runtime.
+    pub language: Option<Language>,
 }
 
 /// The kind of a function: the first rule that fits.
@@ -158,13 +156,11 @@ fn of_program(facts: &Facts<'_>) -> Kind {
         }
         Some(_) if is_standard(spelled) => Kind::Std,
         Some(name)
-            if facts.is_haskell
-                && facts.origin == Origin::Unknown
-                && is_of_haskells_runtime(facts.spelled.unwrap_or(name)) =>
+            if facts.origin == Origin::Unknown
+                && facts.language.is_some_and(|language| {
+                    language.has_in_runtime(facts.spelled.unwrap_or(name))
+                }) =>
         {
-            Kind::Std
-        }
-        Some(_) if facts.is_d && facts.origin == Origin::Unknown && is_of_ds_runtime(spelled) => {
             Kind::Std
         }
         _ => Kind::Own,
@@ -261,8 +257,7 @@ mod tests {
                 is_main: true,
                 origin: Origin::Std,
                 is_cpp: false,
-                is_haskell: false,
-                is_d: false,
+                language: None,
             };
             of_program(&facts)
         };

@@ -20,7 +20,7 @@ use crate::profile::{
     more,
 };
 use crate::runtimes::dump_names::numbers_of_dump;
-use crate::runtimes::languages::{is_of_d, is_of_haskell};
+use crate::runtimes::languages::Language;
 use crate::runtimes::names::{clean_object, told_apart};
 use crate::runtimes::query::{Fit, More, Query};
 use crate::runtimes::tails::telling;
@@ -374,9 +374,8 @@ struct TableMaker<'p> {
     /// Whether there is a runtime that executes packages.
     has_runtime: bool,
     is_main: IndexVec<ObjectId, bool>,
-    /// By object: whether GHC made it, and whether a compiler of D did.
-    is_haskell: IndexVec<ObjectId, bool>,
-    is_d: IndexVec<ObjectId, bool>,
+    /// By program: its language, if that has a runtime that looks like C.
+    languages: IndexVec<ObjectId, Option<Language>>,
     /// By object: whether it is a runtime, once that was asked.
     is_runtime: IndexVec<ObjectId, Option<bool>>,
     /// Numbers of the functions by identity and by what tells apart.
@@ -403,22 +402,18 @@ impl<'p> TableMaker<'p> {
             matches!(Scope::of_file(name, *is_main), Some(Scope::Runtime(_)))
         };
         let has_runtime = profile.objects.iter().zip(&is_main).any(is_runtime);
-        let mut is_haskell = index_vec![false; profile.objects.len()];
-        let mut is_d = is_haskell.clone();
-        for symbol in profile
-            .symbols
-            .iter()
-            .filter(|symbol| is_main[symbol.object])
-        {
-            is_haskell[symbol.object] |= is_of_haskell(symbol.recorded_name());
-            is_d[symbol.object] |= is_of_d(symbol.recorded_name());
+        let mut languages = index_vec![None; profile.objects.len()];
+        for symbol in &profile.symbols {
+            let language = &mut languages[symbol.object];
+            if is_main[symbol.object] && language.is_none() {
+                *language = Language::of_name(symbol.recorded_name());
+            }
         }
         Self {
             profile,
             rules,
             own_program,
-            is_haskell,
-            is_d,
+            languages,
             has_runtime,
             makes_code: profile
                 .symbols
@@ -510,8 +505,7 @@ impl<'p> TableMaker<'p> {
             is_main: main,
             origin,
             is_cpp: symbol.is_some_and(|symbol| symbol.is_cpp),
-            is_haskell: frame.object.is_some_and(|id| self.is_haskell[id]),
-            is_d: frame.object.is_some_and(|id| self.is_d[id]),
+            language: frame.object.and_then(|id| self.languages[id]),
         };
         let kind = match kinds::classify(&facts, self.rules) {
             // A tool may be a package: what is not the user's is still not the runtime's that executes it.

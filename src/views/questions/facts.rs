@@ -160,27 +160,22 @@ impl Facts {
             *weight = weight.saturating_add(entry.period);
             threads.insert(entry.thread);
         }
-        let (processes, count) = if parts.is_empty() {
-            (weights.len(), threads.len())
+        let processes = threads.iter().flat_map(|id| profile[*id].processes());
+        let processes = processes.collect::<BTreeSet<_>>().len();
+        let count = if parts.is_empty() {
+            threads.len()
         } else {
-            // Ids of two recordings have nothing in common.
             let lives = threads.iter().flat_map(|id| &profile[*id].lives);
-            let lives: BTreeSet<_> = lives.collect();
-            let processes = threads.iter().flat_map(|id| profile[*id].processes());
-            (processes.collect::<BTreeSet<_>>().len(), lives.len())
+            lives.collect::<BTreeSet<_>>().len()
         };
         let heaviest = weights
             .iter()
             .max_by_key(|(key, weight)| (**weight, std::cmp::Reverse(**key)));
-        let heaviest = heaviest.map(|(key, _)| *key).unwrap_or_default();
-        let of_program = |id: &&ThreadId| profile[**id].program == heaviest.1;
-        let pid = match parts.as_slice() {
-            [] => heaviest.0,
-            _ => threads
-                .iter()
-                .find(of_program)
-                .map_or(0, |id| profile[*id].pid),
-        };
+        let of_heaviest = heaviest.and_then(|(key, _)| {
+            let mut all = threads.iter().map(|id| &profile[*id]);
+            all.find(|thread| key_of(thread) == *key)
+        });
+        let pid = of_heaviest.map_or(0, |thread| thread.pid);
         let name_of = |event: EventId| {
             profile
                 .events
@@ -191,9 +186,9 @@ impl Facts {
         let event = profile.events.get(tally.event);
         let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
-        let program = match parts.as_slice() {
-            [] => program(profile, pid, &threads),
-            _ => profile.comms.get(heaviest.1).cloned().unwrap_or_default(),
+        let program = match of_heaviest {
+            Some(thread) if !parts.is_empty() => profile[thread.program].clone(),
+            _ => program(profile, pid, &threads),
         };
         Self {
             path: profile.recording.path.clone(),

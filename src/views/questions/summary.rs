@@ -3,6 +3,8 @@
 //! In: a profile and its functions. Out: a [`Summary`], whose rows are ordered and whole; how many are shown is the writer's
 //! business.
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
@@ -136,8 +138,6 @@ impl Summary {
             let weight = |id: FunctionId| part(&numbers[id.index()]).period;
             let ids = functions.all.indices();
             let ids = ids.filter(|id| part(&numbers[id.index()]).samples > 0 && keep(*id));
-            let (mut ids, small): (Vec<FunctionId>, Vec<FunctionId>) =
-                ids.partition(|id| is_wanted(weight(*id)));
             let key = |id: FunctionId| {
                 let object = functions.get(id).identity.object.as_str();
                 let inclusive = numbers[id.index()].inclusive.period;
@@ -148,9 +148,11 @@ impl Summary {
                     std::cmp::Reverse(inclusive),
                 )
             };
-            ids.sort_by(|a, b| key(*a).cmp(&key(*b)));
-            ids.extend(small);
-            ids
+            in_order(
+                ids,
+                |id| is_wanted(weight(*id)),
+                |a, b| key(*a).cmp(&key(*b)),
+            )
         };
         let has_part = |id: FunctionId| is_wanted(numbers[id.index()].credited.period);
         let label = |id: FunctionId| labels.get(&functions, id);
@@ -214,8 +216,6 @@ fn paying<'l>(
             credited,
             own,
         });
-    let (mut all, mut small): (Vec<Paying>, Vec<Paying>) =
-        all.partition(|paying| is_wanted(paying.credited.period));
     let key = |paying: &Paying| {
         let weight = std::cmp::Reverse(paying.credited.period);
         (
@@ -225,14 +225,27 @@ fn paying<'l>(
             paying.payer,
         )
     };
-    all.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    let compare = |a: &Paying, b: &Paying| key(a).cmp(&key(b));
+    let is_large = |paying: &Paying| is_wanted(paying.credited.period);
+    let mut all = in_order(all, is_large, compare);
     // The first is what to look at next, however small it is.
-    let first = (0..small.len()).min_by(|a, b| key(&small[*a]).cmp(&key(&small[*b])));
-    if let (true, Some(first)) = (all.is_empty(), first) {
-        small.swap(0, first);
+    if all.first().is_some_and(|first| !is_large(first)) {
+        let first = (0..all.len()).min_by(|a, b| compare(&all[*a], &all[*b]));
+        all.swap(0, first.unwrap_or(0));
     }
-    all.extend(small);
     all
+}
+
+/// Those of some rows that are wanted, in order, and behind them the others, in none.
+fn in_order<T>(
+    rows: impl Iterator<Item = T>,
+    is_wanted: impl Fn(&T) -> bool,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Vec<T> {
+    let (mut rows, small): (Vec<T>, Vec<T>) = rows.partition(is_wanted);
+    rows.sort_by(compare);
+    rows.extend(small);
+    rows
 }
 
 /// The lines of frames that pay, the heaviest first. Only frames that have one, as they do where somebody asked.
@@ -400,14 +413,12 @@ fn foreign<'l>(
 ) -> Vec<Foreign> {
     let pairs = tally.pays.iter();
     let pairs = pairs.filter(|((_, function), _)| !functions.is_own(*function));
-    let (mut rows, small): (Vec<Foreign>, Vec<Foreign>) = pairs
-        .map(|(&(payer, function), &count)| Foreign {
-            function,
-            payer,
-            count,
-        })
-        .partition(|row| is_wanted(row.count.period));
-    rows.sort_by_key(|row| {
+    let rows = pairs.map(|(&(payer, function), &count)| Foreign {
+        function,
+        payer,
+        count,
+    });
+    let key = |row: &Foreign| {
         let names = (label(row.function), label(row.payer));
         (
             std::cmp::Reverse(row.count.period),
@@ -415,9 +426,9 @@ fn foreign<'l>(
             row.function,
             row.payer,
         )
-    });
-    rows.extend(small);
-    rows
+    };
+    let is_large = |row: &Foreign| is_wanted(row.count.period);
+    in_order(rows, is_large, |a, b| key(a).cmp(&key(b)))
 }
 
 /// How many rows a table shows at most: up to 95 per cent of its weight, and none that is smaller than half a per cent of the

@@ -229,13 +229,8 @@ impl<'p> Payers<'p> {
 
     /// The number of an activity. There are some dozens.
     fn named(&mut self, name: &'static str) -> ActivityId {
-        let find = |is: &dyn Fn(&&'static str) -> bool| {
-            let mut known = self.activities.iter_enumerated();
-            known.find(|(_, known)| is(known)).map(|(id, _)| id)
-        };
-        // Mostly it is the same text, and then no letters need be compared.
-        let known = find(&|known| std::ptr::eq(*known, name));
-        let known = known.or_else(|| find(&|known| **known == *name));
+        let mut known = self.activities.iter_enumerated();
+        let known = known.find(|(_, known)| **known == name).map(|(id, _)| id);
         known.unwrap_or_else(|| self.activities.push(name))
     }
 
@@ -409,16 +404,10 @@ impl<'p> Payers<'p> {
             .unwrap_or(UNKNOWN)
     }
 
-    #[inline]
     fn look(&mut self, id: FrameId) -> KnownId {
-        match self.of_frame[id] {
-            Some(known) => known,
-            None => self.look_first(id),
+        if let Some(known) = self.of_frame[id] {
+            return known;
         }
-    }
-
-    /// A frame that no stack had so far.
-    fn look_first(&mut self, id: FrameId) -> KnownId {
         let profile = self.profile;
         let frame = &profile[id];
         let is_kernel = frame.mode == CpuMode::Kernel;

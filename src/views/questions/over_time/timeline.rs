@@ -539,41 +539,29 @@ impl<'p> Maker<'p> {
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
         functions.clear();
-        // There are millions of frames, and most of them say little.
-        let (seen, met_in) = (&self.frames, &mut self.met_in);
-        let (mut leaf, mut flags) = (Seen(Seen::NOTHING), 0);
+        let (mut leaf, mut is_own) = (None, false);
         for frame in frames.iter().rev() {
-            let here = seen[*frame];
-            let is_told = here.0 & Seen::NOTHING != Seen::NOTHING;
-            if !here.has(Seen::INTERRUPT | Seen::WANTED) {
-                if is_told {
-                    leaf = here;
-                    flags |= here.0;
-                }
-                continue;
-            }
-            if here.has(Seen::INTERRUPT) && leaf.function().is_some() {
+            let seen = self.frames[*frame];
+            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
                 break;
             }
-            if !is_told {
+            let Some(function) = seen.function() else {
+                continue;
+            };
+            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
+            if !seen.has(Seen::WANTED) {
                 continue;
             }
-            leaf = here;
-            flags |= here.0;
-            if !here.has(Seen::WANTED) {
-                continue;
-            }
-            if let Some(function) = here.function()
-                && met_in[function] != path
-            {
-                met_in[function] = path;
+            let met_in = &mut self.met_in[function];
+            if *met_in != path {
+                *met_in = path;
                 functions.push(function);
             }
         }
         self.paths.push(Path {
             functions: functions.as_slice().into(),
-            leaf: leaf.function().unwrap_or(root),
-            is_own: flags & Seen::OWN != 0,
+            leaf: leaf.unwrap_or(root),
+            is_own,
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);

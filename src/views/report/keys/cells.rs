@@ -29,18 +29,7 @@ pub(super) fn task<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r>
 
 pub(super) fn process<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let thread = &report.profile[row.thread];
-    Cell::Task(thread.pid, leader_comm(report.profile, row))
-}
-
-fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
-    let thread = &profile[row.thread];
-    let leader = profile
-        .threads
-        .iter()
-        .rev()
-        .find(|other| other.tid == thread.pid)
-        .unwrap_or(thread);
-    &profile[leader.comm]
+    Cell::Task(thread.pid, &report.profile[thread.program])
 }
 
 /// perf measures the thread's last comm, and cuts earlier ones to it.
