@@ -55,6 +55,10 @@ impl Question for Gating {
 
     fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Gated, AskError> {
         let view = &request.view;
+        let mut without_base = view.rules.iter().filter_map(Rule::needs_base);
+        if let Some(problem) = without_base.next().filter(|_| view.of.base.is_empty()) {
+            return Err(AskError::Request(problem));
+        }
         let sides = view.of.read(request, &view.groups, library)?;
         let has_base = !sides.base.is_empty();
         let comparison = has_base.then(|| compare(&sides.base, &sides.new, view.of.method));
@@ -120,10 +124,11 @@ fn fitness(sides: &Sides) -> Vec<Line> {
         })
         .collect();
     if lines.is_empty() {
-        return vec![line(
-            Grade::Ok,
-            format!("{} recordings are fit for conclusions", all().count()),
-        )];
+        let text = match all().count() {
+            1 => "the recording is fit for conclusions".to_owned(),
+            count => format!("{count} recordings are fit for conclusions"),
+        };
+        return vec![line(Grade::Ok, text)];
     }
     lines
 }

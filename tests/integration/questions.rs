@@ -727,7 +727,7 @@ fn statuses_are_those_that_scripts_rely_on() {
         ),
         (
             &["gate", "--max-growth", "5%"],
-            1,
+            2,
             "needs recordings of the base",
         ),
         (

@@ -299,12 +299,8 @@ impl<'a> Opener<'_, 'a> {
     }
 
     fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, Missed> {
-        let ids = match dso.build_id.filter(|_| dso.sure_of_id) {
-            Some(_) => dso.build_id.as_slice(),
-            None => dso.table_ids.as_slice(),
-        };
         // A table may have very many for one path, and each DSO of the path would look for all of them.
-        let ids = ids.iter().take(MOST_RIVALS).copied();
+        let ids = dso.builds().iter().take(MOST_RIVALS).copied();
         let (mut refused, mut found) = (Vec::new(), Vec::new());
         // Where several folders stand for `/`, each may have another file with this path.
         let is_sure = |evidence: Evidence| {
@@ -452,12 +448,14 @@ impl<'a> Opener<'_, 'a> {
         opened
     }
 
-    /// Notes where a file is kept in a bundle whose path others have, too: only one of them can have the path.
+    /// Notes where a file is kept in a bundle whose path others have, too: only one of them can have the path. It is the one whose build
+    /// the recording does not know, for it is looked for by path alone.
     pub(super) fn note_build(&self, dso: &Dso, opened: &Opened<'a>) {
         let Opened { elf, evidence, .. } = opened;
         let is_proven =
             evidence.is_some_and(|evidence| is_proven(dso, elf, &opened.door, evidence));
-        if let Some(id) = elf.build_id().filter(|_| is_proven) {
+        let is_known = |id: &BuildId| dso.builds().iter().any(|known| known.matches(id));
+        if let Some(id) = elf.build_id().filter(|id| is_proven && is_known(id)) {
             let place = find::place_of_build(&id);
             self.store.used(&place, opened.path(), Role::Program);
         }

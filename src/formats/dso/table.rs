@@ -72,6 +72,15 @@ impl Dso {
         let inode = self.inode_among_others();
         (inode, self.build_id.filter(|_| self.sure_of_id))
     }
+
+    /// Builds that the recording knows of it: the one of its mapping, or those that the table has for the path.
+    pub(super) fn builds(&self) -> &[BuildId] {
+        if self.sure_of_id {
+            self.build_id.as_slice()
+        } else {
+            &self.table_ids
+        }
+    }
 }
 
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.

@@ -1142,12 +1142,14 @@ fn builds_that_share_a_path_are_kept_apart_in_a_bundle() {
     let cached = |id: &str| format!(".debug/.build-id/{id}/{}/elf", id.repeat(19));
     write(dir.path(), &cached("01"), &binary(1, "old"));
     write(dir.path(), &cached("02"), &binary(2, "new"));
+    write(dir.path(), "pjit-test/prog", &binary(3, "unknown"));
     let ledger = Arc::new(Ledger::default());
     let store = Store::with_ledger(Arc::clone(&ledger));
     let diag = Diagnostics::new();
     let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
-    for (build, inode) in [(1, 1), (2, 2)] {
-        let build = BuildId::new(&[build; 20]);
+    // A container's file has no entry in the table, and is looked for by path alone.
+    for (build, inode) in [(Some(1), 1), (Some(2), 2), (None, 3)] {
+        let build = build.and_then(|build| BuildId::new(&[build; 20]));
         let dso = dsos.intern(PROG, DsoKind::File, build, Some((8, 1, inode, 0)));
         let (offset, len) = (FileOffset(0x1000), 0x1000);
         dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);

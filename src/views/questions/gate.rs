@@ -31,6 +31,22 @@ pub enum Rule {
     NoNew(f64),
 }
 
+impl Rule {
+    /// Why it makes no sense without recordings of the base; `None` if it does.
+    #[must_use]
+    pub fn needs_base(&self) -> Option<String> {
+        let option = match self {
+            Self::TotalGrowth(_) | Self::Growth(..) => "--max-growth",
+            Self::AnyGrowth(_) => "--any-growth",
+            Self::NoNew(_) => "--no-new",
+            Self::MaxShare(..) | Self::MaxPart(..) => return None,
+        };
+        Some(format!(
+            "{option} needs recordings of the base: BASE... --to NEW..."
+        ))
+    }
+}
+
 /// How a rule went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
@@ -207,16 +223,17 @@ struct Judge<'r> {
 
 impl Judge<'_> {
     fn rule(&self, rule: &Rule) -> Result<Vec<Line>, String> {
+        let compared = || {
+            self.comparison
+                .ok_or_else(|| rule.needs_base().unwrap_or_default())
+        };
         match rule {
-            Rule::TotalGrowth(limit) => Ok(vec![
-                self.total_growth(*limit, self.compared("--max-growth")?),
-            ]),
+            Rule::TotalGrowth(limit) => Ok(vec![self.total_growth(*limit, compared()?)]),
             Rule::Growth(group, text, limit) => {
-                let comparison = self.compared("--max-growth")?;
-                Ok(vec![self.growth(*group, text, *limit, comparison)?])
+                Ok(vec![self.growth(*group, text, *limit, compared()?)?])
             }
-            Rule::AnyGrowth(limit) => Ok(self.any_growth(*limit, self.compared("--any-growth")?)),
-            Rule::NoNew(limit) => Ok(self.no_new(*limit, self.compared("--no-new")?)),
+            Rule::AnyGrowth(limit) => Ok(self.any_growth(*limit, compared()?)),
+            Rule::NoNew(limit) => Ok(self.no_new(*limit, compared()?)),
             Rule::MaxShare(group, text, limit) => {
                 self.require("--max-share", text, |run| run.groups[*group].1)?;
                 Ok(vec![self.budget(text, |run| run.groups[*group].0, *limit)])
@@ -231,11 +248,6 @@ impl Judge<'_> {
                 Ok(vec![self.budget(text, weight, *limit)])
             }
         }
-    }
-
-    fn compared(&self, rule: &str) -> Result<&Comparison, String> {
-        self.comparison
-            .ok_or_else(|| format!("{rule} needs recordings of the base: BASE... --to NEW..."))
     }
 
     /// A rule about something that is in no recording is a mistake.
@@ -327,8 +339,13 @@ impl Judge<'_> {
         let is_small = |weight: f64, total: f64| weight <= 0.0 || weight < LARGE * total;
         let (weights, totals) = (found.means, comparison.totals);
         if is_small(weights.0, totals.0) && is_small(weights.1, totals.1) {
-            let text = "too small to be tested".to_owned();
-            return Ok(line(Grade::Note, name, text, None, limit));
+            let is_anywhere = weights.0 + weights.1 > 0.0;
+            let text = if is_anywhere {
+                "too small to be tested"
+            } else {
+                "nothing matches"
+            };
+            return Ok(line(Grade::Note, name, text.to_owned(), None, limit));
         }
         if let Some(why) = undecided(comparison) {
             let told = found

@@ -181,7 +181,7 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
     if object.is_jit || numbers_of_dump(name.as_bytes()).is_some() {
         return Part::Jit;
     }
-    if matches!(name, "[vdso]" | "[vsyscall]") {
+    if matches!(name, "[vdso]" | "[vdso32]" | "[vsyscall]") {
         return Part::C;
     }
     let is_no_file = NO_FILES.iter().any(|front| path.starts_with(front));
@@ -191,7 +191,7 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
     if matches!(name, "libperf-jvmti.so" | "perf") {
         return Part::Profiler;
     }
-    if C_LIBRARIES.iter().any(|word| is_library(name, word)) {
+    if C_LIBRARIES.iter().any(|word| is_library(name, word)) || is_of_dotnet(name) {
         return Part::C;
     }
     match Scope::of_file(name, is_main) {
@@ -218,6 +218,16 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
         Some(name) => Part::Package(Ecosystem::Npm, name),
         None => Part::Library(label(path)),
     }
+}
+
+/// Whether a file is of .NET's own library, compiled ahead: `mscorlib.dll.so` is Mono's, `System.Private.CoreLib.dll` .NET's.
+fn is_of_dotnet(name: &str) -> bool {
+    let name = name.strip_suffix(".so").unwrap_or(name);
+    let assembly = name.strip_suffix(".dll");
+    assembly.is_some_and(|name| {
+        let first = name.split('.').next().unwrap_or(name);
+        matches!(first, "mscorlib" | "System" | "Mono")
+    })
 }
 
 /// Whether a file is a library, of any version: `libc.so.6` and `libc-2.31.so` are `libc`.
@@ -266,6 +276,20 @@ mod tests {
         }
         for name in ["libcrypto.so.3", "libmagic.so.1", "libgomatic.so", "ldap"] {
             assert!(!is_c(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn dotnets_own_library_is_known_where_it_was_compiled_ahead() {
+        for name in [
+            "mscorlib.dll.so",
+            "System.Core.dll.so",
+            "System.Private.CoreLib.dll",
+        ] {
+            assert!(is_of_dotnet(name), "{name}");
+        }
+        for name in ["App.dll.so", "Systematic.dll", "System.so", "kernel32.dll"] {
+            assert!(!is_of_dotnet(name), "{name}");
         }
     }
 
