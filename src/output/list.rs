@@ -163,7 +163,7 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
         let (what, next) = if listed.files.is_empty() {
             (
                 "no line is known (debug information, a dump with lines and source maps have them)",
-                "; pjit peek shows calls",
+                "; pjit check says what is missing, pjit peek shows calls",
             )
         } else {
             ("without a line", "")

@@ -19,7 +19,7 @@ pub struct WasmLines {
     pub with_line: u64,
     /// Those of them whose line is that of the code before, while the code behind has another.
     pub near: u64,
-    /// Those that have only the first line of their function; not among `with_line`.
+    /// Those of which only the function is known, and its file; not among `with_line`.
     pub function_only: u64,
     /// Why others have none.
     pub trouble: Option<Trouble>,
@@ -128,7 +128,7 @@ pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Draft>) {
     }
     if lines.function_only > 0 {
         let only = percent(lines.function_only, lines.samples);
-        text += &format!(", {only:.2}% only the first one of their function");
+        text += &format!(", {only:.2}% only the file of their function");
     }
     let Some(trouble) = lines.trouble.as_ref().filter(|_| share < GOOD) else {
         out.push(finding(Level::Ok, "wasm-lines", text));

@@ -214,7 +214,7 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
             let wanted = Wanted {
                 svma: at.address,
                 query: index,
-                // Of a function there is the line outside of what is inlined at its beginning.
+                // Of a function there is the file outside of what is inlined at its beginning.
                 inlines: query.inlines || wasm.is_function_only(part),
                 lines: query.lines,
             };
@@ -646,7 +646,13 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             }
             let answer = &mut out.answers[index];
             answer.inlined = Part::new(start..out.inlined.len());
-            answer.line = strings.place(piece, expansion.line);
+            // The function's first line has a file, but is no place of what ran.
+            let line = if is_whole {
+                expansion.line.map(|(file, ..)| (file, 0, 0))
+            } else {
+                expansion.line
+            };
+            answer.line = strings.place(piece, line);
             if let Some(symbol) = answer.symbol {
                 let origin = &mut out.symbols[symbol].origin;
                 *origin = (*origin).max(expansion.origin);
