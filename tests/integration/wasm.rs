@@ -139,9 +139,7 @@ fn check_says_what_is_missing() {
         without.contains("no .cwasm") && without.contains("wasmtime compile hot.wasm -o hot.cwasm")
     );
     let without = checked(&["hot.cwasm"]);
-    assert!(
-        without.contains("only the file of their function") && without.contains("no .cwasm")
-    );
+    assert!(without.contains("only the file of their function") && without.contains("no .cwasm"));
     let without = checked(&["hot.wasm"]);
     assert!(without.contains("no .wasm was found"), "{without}");
 }

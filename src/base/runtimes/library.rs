@@ -3,6 +3,7 @@
 //! In: a clean name of a native or WebAssembly function. Out: whether the library's authors wrote it.
 
 use super::languages::is_of_library;
+use super::package::crate_of;
 
 /// Whether a crate or an outermost namespace is of a standard library.
 fn is_namespace(name: &str) -> bool {
@@ -222,7 +223,8 @@ pub fn is_standard(name: &str) -> bool {
     }
     // Modules have a hundred thousand names, and most are such paths.
     if let Some(first) = first_of_path(name) {
-        return is_namespace(first);
+        // `<alloc::string::String as app::Trait>::f` is the trait's.
+        return is_namespace(first) && crate_of(name).is_none_or(is_namespace);
     }
     // A mangled name begins like a reserved one, and yet may be the user's: `_D3hot3fibFiZi` was taken for the library's.
     if let Some(package) = mangled_package(name) {

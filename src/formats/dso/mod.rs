@@ -45,6 +45,7 @@ pub use kallsyms::kallsyms_problem;
 pub use kernel::{KernelIdentity, KernelReference, KernelState};
 pub use kin::Kin;
 pub use preload::Preloader;
+pub use rust_names::crate_of_mangled;
 pub use symtab::{Namesake, SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, KernelLoader};
 

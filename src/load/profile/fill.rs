@@ -19,7 +19,7 @@ use crate::needs::Needs;
 use crate::perfdata::CpuMode;
 use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
-use crate::symbolize::{Answers, Resolution, StringIndex, SymbolIndex};
+use crate::symbolize::{Answers, Author, Resolution, StringIndex, SymbolIndex};
 
 /// Makes frames, symbols and objects of what got an id.
 pub(super) struct Filler<'b, 'a> {
@@ -138,7 +138,8 @@ impl Filler<'_, '_> {
             PlaceSymbol::InlinedInJit(_, name) => Symbol {
                 name: self.resolution.strings[name].clone(),
                 inlined: true,
-                origin: self.origin(name),
+                origin: self.author(name).origin,
+                of_trait: self.author(name).of_trait,
                 ..self.jit_code(target, object)
             },
             PlaceSymbol::Inlined(function, name) => Symbol {
@@ -147,7 +148,8 @@ impl Filler<'_, '_> {
                 is_cpp: false,
                 inlined: true,
                 recorded: None,
-                origin: self.origin(name),
+                origin: self.author(name).origin,
+                of_trait: self.author(name).of_trait,
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
                 place: self.resolution.places.get(name).cloned().flatten(),
                 ..self.function(function, object)
@@ -176,6 +178,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
+            of_trait: false,
             parameters: None,
             place: None,
             recorded: None,
@@ -183,9 +186,9 @@ impl Filler<'_, '_> {
     }
 
     /// Whose code an inlined function is.
-    fn origin(&self, name: StringIndex) -> Origin {
-        let origins = &self.resolution.origins;
-        origins.get(name).copied().unwrap_or_default()
+    fn author(&self, name: StringIndex) -> Author {
+        let authors = &self.resolution.authors;
+        authors.get(name).copied().unwrap_or_default()
     }
 
     fn line(&mut self, line: PlaceLine) -> SourceLine {
@@ -275,6 +278,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: found.origin,
+            of_trait: found.of_trait,
             parameters: found.parameters.clone(),
             place: found.place.clone(),
             recorded: found.raw.as_ref().map(|raw| {
@@ -335,6 +339,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: Origin::Unknown,
+            of_trait: false,
             parameters: None,
             place: None,
             recorded: None,

@@ -14,6 +14,7 @@ use crate::intern::Sequences;
 use crate::metrics::{is_clock, plain_name};
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
+use crate::runtimes::package::{crate_of, crates_of_method};
 use crate::runtimes::query::{Fit, More, Query};
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
@@ -522,6 +523,8 @@ pub struct Symbol {
     pub producer: Option<Producer>,
     /// Whose code it is by its source file.
     pub origin: Origin,
+    /// Whether `<a::T as b::Trait>::f` is code of `b`, which the name leaves open: told where the view asked whose code functions are.
+    pub of_trait: bool,
     /// Parameters, where the view asked whose code functions are and others of the object have the same name.
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
@@ -541,6 +544,13 @@ pub struct Recorded {
 }
 
 impl Symbol {
+    /// The crate of a function of Rust, by its name and what is known beside.
+    #[must_use]
+    pub fn crate_of(&self) -> Option<&str> {
+        let of_trait = crates_of_method(&self.name).filter(|_| self.of_trait);
+        of_trait.map_or_else(|| crate_of(&self.name), |(_, of_trait)| Some(of_trait))
+    }
+
     /// As the recording has it.
     #[must_use]
     pub fn recorded_name(&self) -> &str {

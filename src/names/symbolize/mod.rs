@@ -37,7 +37,7 @@ use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
 pub use declared::Mark;
-pub use origin::Origin;
+pub use origin::{Author, Origin};
 pub use place::Place;
 pub use ran::{Ran, RanFunctions};
 pub use run::{resolve, resolve_with};
@@ -120,7 +120,7 @@ pub struct Resolution {
     /// Names of inlined functions and source files.
     pub strings: IndexVec<StringIndex, String>,
     /// Whose code each of [`Resolution::strings`] is that is a function.
-    pub origins: IndexVec<StringIndex, Origin>,
+    pub authors: IndexVec<StringIndex, Author>,
     /// By string: the parameters of inlined functions that share a name with others that were hit.
     pub parameters: IndexVec<StringIndex, Option<Box<str>>>,
     /// By string: where inlined functions are defined, of which others with this name were hit.
@@ -150,6 +150,9 @@ pub struct Symbol {
     pub is_data: bool,
     /// Whether its file spells it as compilers of C++ do: it is no function of C, and of no crate.
     pub is_cpp: bool,
+    /// Whether it is code of the trait's crate, where the name leaves that open ([`Author::of_trait`]); told if it is wanted whose code
+    /// functions are.
+    pub of_trait: bool,
     /// Whose code it is.
     pub origin: Origin,
     /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.

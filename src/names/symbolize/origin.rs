@@ -1,5 +1,7 @@
 //! Whose code a function is, by the file in which its debug information says it is declared.
 
+use crate::dso::crate_of_mangled;
+
 /// Whose code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Origin {
@@ -12,6 +14,39 @@ pub enum Origin {
     Std,
     /// Packages of others.
     Dependency,
+}
+
+/// Whose code a function is, and of which crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Author {
+    /// By its file.
+    pub origin: Origin,
+    /// Whether `<a::T as b::Trait>::f` is code of `b`: the name leaves that open.
+    pub of_trait: bool,
+}
+
+/// Whether the crate of the trait has a method, and not that of the type: by what the file calls it, or by the folders of its source.
+pub(super) fn is_of_trait(name: &[u8], path: Option<&str>, (of, of_trait): (&str, &str)) -> bool {
+    if let Some(known) = crate_of_mangled(name) {
+        return known == of_trait;
+    }
+    let lies_in =
+        |krate| path.is_some_and(|path| path.split('/').any(|part| is_crate(part, krate)));
+    lies_in(of_trait) && !lies_in(of)
+}
+
+/// Whether a folder is one of a crate: `my-crate` and `my-crate-1.2.3` of `my_crate`.
+fn is_crate(folder: &str, krate: &str) -> bool {
+    let mut dashes = folder.match_indices('-').map(|(at, _)| at);
+    let is_version = |at: &usize| {
+        folder
+            .as_bytes()
+            .get(at + 1)
+            .is_some_and(u8::is_ascii_digit)
+    };
+    let name = &folder[..dashes.find(is_version).unwrap_or(folder.len())];
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    name.bytes().map(plain).eq(krate.bytes())
 }
 
 /// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own, D's, Nim's, OCaml's.
@@ -81,6 +116,23 @@ fn is_go_module(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_crates_the_name_in_the_file_decides_or_the_folder() {
+        let both = ("types_t", "algo_a");
+        let path =
+            "/h/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/algo-a-1.0.0/src/lib.rs";
+        assert!(is_of_trait(b"_ZN1aE", Some(path), both));
+        assert!(!is_of_trait(b"_ZN1aE", Some(path), ("algo_a", "types_t")));
+        assert!(!is_of_trait(b"_ZN1aE", Some("/w/src/lib.rs"), both));
+        assert!(!is_of_trait(b"_ZN1aE", None, both));
+        assert!(is_of_trait(
+            b"_RNvXCs1_6algo_aNtCs2_7types_t1TNtB2_4Algo3run",
+            None,
+            both
+        ));
+        assert!(is_crate("serde-json-1.0.1", "serde_json") && !is_crate("serde", "serde_json"));
+    }
 
     #[test]
     fn folders_tell_whose_code_it_is() {

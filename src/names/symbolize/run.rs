@@ -16,14 +16,15 @@ use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
+use super::origin::is_of_trait;
 use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::store::{DebugStore, Opened};
 use super::{
-    InlinedFrame, NameStyle, Options, Origin, Place, Query, QueryId, Request, Resolution, Resolved,
-    Site, SourceLine, StringIndex, Symbol, SymbolIndex,
+    Author, InlinedFrame, NameStyle, Options, Origin, Place, Query, QueryId, Request, Resolution,
+    Resolved, Site, SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::{demangle, is_of_cpp, parameters};
@@ -35,6 +36,7 @@ use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::runtimes::names::native;
+use crate::runtimes::package::crates_of_method;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries.
@@ -628,7 +630,13 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 ids.iter().map(|id| of_inlined[*id]).collect()
             };
             let inlined: Vec<_> = ids.iter().map(number).collect();
-            places = self.places((&mut out, &raw), &chosen, (&numbers, &inlined), all);
+            let declared = declared(&out, &chosen);
+            for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declared) {
+                let path = declared.map(|declared| &*declared.path);
+                let both = crates_of_method(&symbol.name);
+                symbol.of_trait = both.is_some_and(|both| is_of_trait(name, path, both));
+            }
+            places = self.places((&mut out, &raw), &declared, (&numbers, &inlined), all);
         }
         let mut strings = Strings::new(self.expanded, &ids, &names, &places);
         for (index, query) in self.queries.iter_enumerated() {
@@ -666,7 +674,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             out.claims = self.claims();
         }
         out.strings = strings.texts;
-        out.origins = strings.origins;
+        out.authors = strings.authors;
         out.parameters = strings.parameters;
         out.places = strings.places;
         self.add_bare_places(&mut out);
@@ -677,21 +685,14 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     fn places(
         &self,
         (out, raw): (&mut Resolution, &[&[u8]]),
-        chosen: &IndexVec<QueryId, Option<(usize, &Expansion)>>,
+        declared: &IndexSlice<SymbolIndex, [Option<&Declared>]>,
         (numbers, inlined): (&[u32], &[IndexVec<NameNumber, u32>]),
         all: bool,
     ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
-        let mut declared: IndexVec<SymbolIndex, Option<&Declared>> =
-            index_vec![None; out.symbols.len()];
-        for (answer, chosen) in out.answers.iter().zip(chosen) {
-            if let (Some(symbol), Some((_, expansion))) = (answer.symbol, chosen) {
-                declared[symbol] = declared[symbol].or(expansion.declared.as_ref());
-            }
-        }
         let functions = place::Functions {
             raw,
             numbers,
-            declared: &declared,
+            declared,
             expanded: self.expanded,
             objects: self.owners,
             inlined,
@@ -848,6 +849,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             raw,
             is_data: symbol.is_data,
             is_cpp: is_of_cpp(name),
+            of_trait: false,
             origin: Origin::Unknown,
             parameters: None,
             place: None,
@@ -890,6 +892,20 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             parameters: IndexVec::new(),
         }
     }
+}
+
+/// By symbol: where debug information says that it is defined.
+fn declared<'e>(
+    out: &Resolution,
+    chosen: &IndexVec<QueryId, Option<(usize, &'e Expansion)>>,
+) -> IndexVec<SymbolIndex, Option<&'e Declared>> {
+    let mut declared = index_vec![None; out.symbols.len()];
+    for (answer, chosen) in out.answers.iter().zip(chosen) {
+        if let (Some(symbol), Some((_, expansion))) = (answer.symbol, chosen) {
+            declared[symbol] = declared[symbol].or(expansion.declared.as_ref());
+        }
+    }
+    declared
 }
 
 /// Gives functions that share their name with another one their parameters, inlined ones too; `all` in comparisons. The answer are
@@ -950,7 +966,7 @@ struct Shown<'a> {
 }
 
 /// A text and what tells it from others of the same letters: whose code it is, parameters, and where it is defined.
-type Text<'s> = (&'s str, Origin, Option<&'s str>, Option<&'s Place>);
+type Text<'s> = (&'s str, Author, Option<&'s str>, Option<&'s Place>);
 /// A name, and its number once it was used.
 type NameOf<'s> = (Text<'s>, Option<StringIndex>);
 
@@ -958,7 +974,7 @@ type NameOf<'s> = (Text<'s>, Option<StringIndex>);
 struct Strings<'s> {
     texts: IndexVec<StringIndex, String>,
     /// Whose code each is; functions of one name that are not of the same are two texts.
-    origins: IndexVec<StringIndex, Origin>,
+    authors: IndexVec<StringIndex, Author>,
     /// The same of functions that differ in their parameters.
     parameters: IndexVec<StringIndex, Option<Box<str>>>,
     /// The same of functions that are defined in different places.
@@ -977,20 +993,30 @@ impl<'s> Strings<'s> {
         shown: &'s Shown<'_>,
         defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
     ) -> Self {
+        let has_authors = expanded.iter().any(|e| !e.origins.is_empty());
+        let texts = shown.texts.iter().filter(|_| has_authors);
+        let open: IndexVec<ShownId, _> = texts.map(|text| crates_of_method(text)).collect();
         let names = |(piece, e): (usize, &'s Expanded<'_>)| {
             let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
                 let id = *id;
                 let parameters = shown.parameters.get(id).and_then(Option::as_deref);
-                let origin = e.origins.get(at).copied().unwrap_or_default();
+                let author = e.origins.get(at).map_or_else(Author::default, |origin| {
+                    let path = e.declared.get(at).and_then(|of| Some(&*of.as_ref()?.path));
+                    let is_of_trait = |both| is_of_trait(e.names[at], path, both);
+                    Author {
+                        origin: *origin,
+                        of_trait: open[id].is_some_and(is_of_trait),
+                    }
+                });
                 let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());
-                ((&shown.texts[id], origin, parameters, place), None)
+                ((&shown.texts[id], author, parameters, place), None)
             };
             ids[piece].iter_enumerated().map(text).collect()
         };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {
             texts: IndexVec::new(),
-            origins: IndexVec::new(),
+            authors: IndexVec::new(),
             parameters: IndexVec::new(),
             places: IndexVec::new(),
             known: FxHashMap::default(),
@@ -1009,16 +1035,16 @@ impl<'s> Strings<'s> {
     fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path];
-        let file = number.unwrap_or_else(|| self.add((text, Origin::Unknown, None, None)));
+        let file = number.unwrap_or_else(|| self.add((text, Author::default(), None, None)));
         self.paths[piece][path].1 = Some(file);
         Some(SourceLine { file, line, column })
     }
 
     fn add(&mut self, text: Text<'s>) -> StringIndex {
         *self.known.entry(text).or_insert_with(|| {
-            let (text, origin, parameters, place) = text;
+            let (text, author, parameters, place) = text;
             self.places.push(place.cloned().map(Box::new));
-            self.origins.push(origin);
+            self.authors.push(author);
             self.parameters.push(parameters.map(Box::from));
             self.texts.push(text.to_owned())
         })
@@ -1055,6 +1081,7 @@ mod tests {
             raw: None,
             is_data: false,
             is_cpp: false,
+            of_trait: false,
             origin: Origin::Unknown,
             parameters: None,
             place: None,

@@ -66,6 +66,8 @@ pub struct Facts<'p> {
     pub is_kernel: bool,
     /// Whether the object is the program of a process.
     pub is_main: bool,
+    /// Whether the object is a known runtime ([`is_runtime`]).
+    pub is_runtime: bool,
     /// What its source file says.
     pub origin: Origin,
     /// Whether its file spells it as compilers of C++ do.
@@ -113,7 +115,7 @@ fn by_rules(facts: &Facts<'_>, object: &Object) -> Kind {
     if object.is_jit {
         return Kind::Unknown;
     }
-    if object.short_name == "[fiber]" || is_runtime(&object.long_name, facts.is_main) {
+    if object.short_name == "[fiber]" || facts.is_runtime {
         return Kind::Runtime;
     }
     if facts.is_main {
@@ -255,6 +257,7 @@ mod tests {
                 producer: None,
                 is_kernel: false,
                 is_main: true,
+                is_runtime: false,
                 origin: Origin::Std,
                 is_cpp: false,
                 language: None,

@@ -378,6 +378,8 @@ struct TableMaker<'p> {
     languages: IndexVec<ObjectId, Option<Language>>,
     /// By object: whether it is a runtime, once that was asked.
     is_runtime: IndexVec<ObjectId, Option<bool>>,
+    /// By object: its label.
+    labels: IndexVec<ObjectId, String>,
     /// Numbers of the functions by identity and by what tells apart.
     ids: ItemIndex<FunctionId>,
     /// Hashes of these.
@@ -421,6 +423,11 @@ impl<'p> TableMaker<'p> {
                 .any(|symbol| symbol.producer.is_some_and(Producer::is_known)),
             is_main,
             is_runtime: index_vec![None; profile.objects.len()],
+            labels: profile
+                .objects
+                .iter()
+                .map(|object| object_label(Some(object), false))
+                .collect(),
             ids: ItemIndex::default(),
             hashes: IndexVec::new(),
             marks: IndexVec::new(),
@@ -503,6 +510,7 @@ impl<'p> TableMaker<'p> {
             producer,
             is_kernel,
             is_main: main,
+            is_runtime,
             origin,
             is_cpp: symbol.is_some_and(|symbol| symbol.is_cpp),
             language: frame.object.and_then(|id| self.languages[id]),
@@ -526,7 +534,10 @@ impl<'p> TableMaker<'p> {
         self.out.producers.extend(producer);
         let object = match producer {
             Some(_) => JIT.to_owned(),
-            None => object_label(object, is_kernel),
+            None => match frame.object.filter(|_| !is_kernel) {
+                Some(object) => self.labels[object].clone(),
+                None => object_label(None, is_kernel),
+            },
         };
         let identity = Identity {
             object,

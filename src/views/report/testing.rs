@@ -195,6 +195,7 @@ impl ProfileBuilder {
                     is_cpp: false,
                     inlined,
                     producer: None,
+                    of_trait: false,
                     origin: Origin::Unknown,
                     parameters: None,
                     place: None,

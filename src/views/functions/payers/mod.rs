@@ -30,7 +30,7 @@ use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::languages::is_of_library;
 use crate::runtimes::package::{
-    GO_LIBRARY, crate_of, is_rust_std, may_be_rust_std, npm, of_go, pypi,
+    GO_LIBRARY, crates_of_method, is_rust_std, may_be_rust_std, npm, of_go, pypi,
 };
 use crate::runtimes::tails::telling;
 use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
@@ -569,6 +569,8 @@ impl<'p> Payers<'p> {
             Ecosystem::Object
         };
         let own = || Whose::Package(ecosystem, program.to_owned());
+        let is_own_crate =
+            |name: &str| self.objects.is_own_crate(id, name) || name == program.replace('-', "_");
         let Some(symbol) = symbol else {
             return own();
         };
@@ -596,7 +598,16 @@ impl<'p> Payers<'p> {
                 _ => own(),
             };
         }
-        match crate_of(&symbol.name) {
+        let krate = match crates_of_method(&symbol.name) {
+            // Own code for a type of others.
+            Some((of, of_trait))
+                if symbol.origin == Origin::Own && !is_own_crate(of) && is_own_crate(of_trait) =>
+            {
+                Some(of_trait)
+            }
+            _ => symbol.crate_of(),
+        };
+        match krate {
             None if kind == Kind::Std => Whose::Std("C library"),
             // Inlined functions have no crate in their names.
             None => match self.objects.only_own_crate(id) {
@@ -606,9 +617,7 @@ impl<'p> Payers<'p> {
             Some(name) if is_rust_std(name) || symbol.origin == Origin::Std => Whose::Std(RUST),
             Some(name) => {
                 let is_own = symbol.origin == Origin::Own
-                    || symbol.origin == Origin::Unknown
-                        && (self.objects.is_own_crate(id, name)
-                            || name == program.replace('-', "_"));
+                    || symbol.origin == Origin::Unknown && is_own_crate(name);
                 let ecosystem = if is_own {
                     Ecosystem::Own
                 } else {

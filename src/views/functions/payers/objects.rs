@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use crate::ids::{Idx, IndexVec};
 use crate::profile::{Object, ObjectId, Origin, Profile};
 use crate::runtimes::dump_names::numbers_of_dump;
-use crate::runtimes::package::{crate_of, is_rust_std, npm, pypi};
+use crate::runtimes::package::{crate_of, crates_of_method, is_rust_std, npm, pypi};
 use crate::runtimes::{Ecosystem, Producer, Scope};
 
 /// What a file is.
@@ -110,6 +110,7 @@ impl Objects {
             found.rust[symbol.object] |= !symbol.is_cpp && is_of_rust(name);
             if symbol.origin == Origin::Own
                 && !symbol.is_cpp
+                && crates_of_method(name).is_none()
                 && let Some(name) = crate_of(name)
                 && !is_rust_std(name)
             {
