@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::address::FileOffset;
 use crate::collect::{AddressStacks, Collected, Facets, FacetsNumberer, PcId, Rows};
 use crate::ids::{Idx as _, IndexSlice, IndexVec, index_vec};
-use crate::jit::JitCodeId;
+use crate::jit::{JitCodeId, ProcessId};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::{Samples, Session, Target};
@@ -267,13 +267,14 @@ pub fn build(
 fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
     let threads = || session.threads.iter();
     let leaders = threads().filter(|t| t.pid == t.tid);
-    let leaders: FxHashMap<u32, CommId> = leaders.map(|t| (t.pid, t.comm)).collect();
+    let leaders: FxHashMap<ProcessId, CommId> = leaders.map(|t| (t.process, t.comm)).collect();
     threads()
         .map(|t| Thread {
             pid: t.pid,
             tid: t.tid,
+            process: t.process.0,
             comm: t.comm,
-            program: leaders.get(&t.pid).copied().unwrap_or(t.comm),
+            program: leaders.get(&t.process).copied().unwrap_or(t.comm),
             main: None,
             start: t.start.map(|time| time.0),
             end: t.end.map(|time| time.0),

@@ -263,6 +263,8 @@ pub struct Thread {
     pub pid: u32,
     /// Thread id.
     pub tid: u32,
+    /// Its process: the number of one life, for a pid that is used again is another process.
+    pub process: u32,
     /// Comm at the end of the recording.
     pub comm: CommId,
     /// The comm of its process' first thread, by which its program is known; its own where that is in no record.
@@ -289,9 +291,10 @@ impl Thread {
         self.pid == 0 && self.tid == 0
     }
 
-    /// The processes that it is of: the number of the recording and the pid. Ids of two recordings have nothing in common.
+    /// The processes that it is of: the number of the recording and that of the process, or its pid where several recordings are one.
+    /// Ids of two recordings have nothing in common.
     pub fn processes(&self) -> impl Iterator<Item = (u32, u32)> {
-        let one = self.lives.is_empty().then_some((0, self.pid));
+        let one = self.lives.is_empty().then_some((0, self.process));
         let several = self
             .lives
             .iter()

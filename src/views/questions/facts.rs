@@ -6,7 +6,7 @@ use super::idle::Idle;
 use crate::check::{Level, Verdict};
 use crate::functions::tally::{Tally, of_event};
 use crate::profile::{
-    CommId, EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, Thread, ThreadId,
+    CommId, EventId, EventSummary, Part, Predictions, Profile, Ring, Sampling, Thread,
 };
 use crate::stack_end::{ByEnd, StackEnd};
 use crate::unit::Unit;
@@ -150,7 +150,7 @@ impl Facts {
         };
         // Of several recordings the program is told by its name, as ids of two have nothing in common.
         let key_of = |thread: &Thread| match parts.as_slice() {
-            [] => (thread.pid, CommId(0)),
+            [] => (thread.process, CommId(0)),
             _ => (0, thread.program),
         };
         let mut weights: BTreeMap<(u32, CommId), u64> = BTreeMap::new();
@@ -186,10 +186,8 @@ impl Facts {
         let event = profile.events.get(tally.event);
         let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
-        let program = match of_heaviest {
-            Some(thread) if !parts.is_empty() => profile[thread.program].clone(),
-            _ => program(profile, pid, &threads),
-        };
+        let program = of_heaviest.map(|thread| profile[thread.program].clone());
+        let program = program.unwrap_or_default();
         Self {
             path: profile.recording.path.clone(),
             predictions: profile.predictions.clone(),
@@ -372,26 +370,6 @@ fn main_class<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<String> {
         }
     }
     None
-}
-
-/// The comm of the process' first thread, else of the first of its threads with samples.
-fn program(profile: &Profile, pid: u32, threads: &BTreeSet<ThreadId>) -> String {
-    let of_process = || {
-        threads
-            .iter()
-            .map(|id| &profile[*id])
-            .filter(|t| t.pid == pid)
-    };
-    let thread = of_process().find(|t| t.tid == pid);
-    let leader = thread.or_else(|| {
-        profile
-            .threads
-            .iter()
-            .rev()
-            .find(|t| t.pid == pid && t.tid == pid)
-    });
-    let named = leader.or_else(|| of_process().next());
-    named.map_or_else(String::new, |thread| profile[thread.comm].clone())
 }
 
 /// Warnings and failures of a verdict.

@@ -102,6 +102,7 @@ impl ProfileBuilder {
         self.profile.threads.push(Thread {
             pid: 100 + id,
             tid: 100 + id,
+            process: id,
             comm: CommId(id),
             program: CommId(id),
             main: None,

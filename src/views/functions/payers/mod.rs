@@ -305,13 +305,20 @@ impl<'p> Payers<'p> {
             let Some(row) = doing.row else {
                 continue;
             };
-            let counts = depth == 0 || row.0 < 3;
+            // What is inlined is of the function that runs.
+            let is_inlined = |frame: &FrameId| self.is_inlined(*frame);
+            let counts = row.0 < 3 || frames[..depth].iter().all(is_inlined);
             if counts && best.is_none_or(|best| row.0 < best.0) {
                 best = Some(row);
             }
         }
         let best = best.map(|(_, activity)| activity).or(alone);
         best.unwrap_or_else(|| self.named(UNKNOWN))
+    }
+
+    fn is_inlined(&self, frame: FrameId) -> bool {
+        let symbol = self.profile[frame].symbol;
+        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
     /// What a frame says about what runs, asked for the first time.

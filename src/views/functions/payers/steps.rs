@@ -28,8 +28,8 @@ impl Payers<'_> {
     pub fn steps(&mut self, frames: &[FrameId], steps: &mut Vec<Step>) {
         steps.clear();
         let mut payer = None;
-        // Of the frames from the payer inwards.
-        let mut best: Option<Doing> = None;
+        // Of the frames from the payer inwards; the last rank counts for the function that runs alone.
+        let (mut best, mut running): (Option<Doing>, Option<Doing>) = (None, None);
         for (depth, frame) in frames.iter().enumerate().rev() {
             let known = self.look(*frame);
             let pays = self.known[known].pays;
@@ -39,7 +39,7 @@ impl Payers<'_> {
                 Pays::Package(id) | Pays::Vendored(id) => Some(id),
             };
             if package.is_some() {
-                (payer, best) = (package, None);
+                (payer, best, running) = (package, None, None);
             }
             let doing = match self.known[known].doing {
                 Some(doing) => doing,
@@ -49,9 +49,13 @@ impl Payers<'_> {
                 (Some(a), Some(b)) if b.0 < a.0 => Some(b),
                 (a, b) => a.or(b),
             };
-            let here = lowest(best, doing.row);
-            // The last rank counts where the stack ends alone.
-            best = lowest(best, doing.row.filter(|row| row.0 < 3));
+            let (last, others) = match doing.row {
+                Some(row) if row.0 == 3 => (Some(row), None),
+                row => (None, row),
+            };
+            running = running.filter(|_| self.is_inlined(*frame)).or(last);
+            best = lowest(best, others);
+            let here = lowest(best, running);
             steps.push(Step {
                 package,
                 payer,

@@ -126,6 +126,8 @@ fn ranks_decide_and_then_what_is_nearest_the_root() {
         // memcpy counts for the running frame alone.
         "memcpy@libc.so.6;work@app",
         "work@app;memcpy@libc.so.6",
+        // With what is inlined into it.
+        "round(inlined)@libm.so.6;__sin_fma@libm.so.6;work@app",
         // Whatever is around it.
         "perf_event_mmap@[kernel.kallsyms];__x64_sys_mmap@[kernel.kallsyms];malloc@libc.so.6;work@app",
         "work@app;main@app",
@@ -141,6 +143,7 @@ fn ranks_decide_and_then_what_is_nearest_the_root() {
         "page faults",
         "memcpy and memset",
         "code",
+        "math",
         "profiling itself",
         "code",
     ];
