@@ -2,8 +2,8 @@
 //!
 //! In: a clean name of a native or WebAssembly function. Out: whether the library's authors wrote it.
 
+use super::crates::{crate_of, first_word};
 use super::languages::is_of_library;
-use super::package::crate_of;
 
 /// Whether a crate or an outermost namespace is of a standard library.
 fn is_namespace(name: &str) -> bool {
@@ -349,17 +349,6 @@ fn first_of_path(name: &str) -> Option<&str> {
     };
     let is_path = first.starts_with(|c: char| c.is_ascii_alphabetic());
     (is_path && (is_in_brackets || !has_result())).then_some(first)
-}
-
-/// What stands in front of the first `::`, if it is one word.
-pub(super) fn first_word(path: &str) -> Option<&str> {
-    let mut colons = memchr::memchr_iter(b':', path.as_bytes());
-    let end = colons.find(|at| path[*at..].starts_with("::"))?;
-    let first = &path[..end];
-    let is_word = first
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    (is_word && !first.is_empty()).then_some(first)
 }
 
 /// The crate or the outermost namespace of a function; nothing where it has none.

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 pub mod activity;
 mod beam;
 mod cpython;
+pub mod crates;
 mod dotnet;
 pub mod dump_names;
 mod hotspot;

@@ -203,8 +203,11 @@ pub(super) fn judge(
     let is_newer = of_system.is_some_and(|(facts, here)| {
         // `cp -p` and `tar` set the time of writing back, and not that of the inode. A link in perf's cache changes that as well, but for
         // files without a build ID there is none.
-        let is_touched = found.is_none() && has_inode(facts, dso) && facts.changed >= here.end;
-        facts.written >= here.end || is_touched
+        let is_touched = found.is_none() && facts.changed >= here.end;
+        // The number went to a file that was made since.
+        let is_born_since = facts.born.is_some_and(|born| born >= here.end);
+        let is_another = has_inode(facts, dso) && (is_touched || is_born_since);
+        facts.written >= here.end || is_another
     });
     let is_overwritten = of_system
         .zip(began)

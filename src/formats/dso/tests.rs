@@ -1163,3 +1163,41 @@ fn builds_that_share_a_path_are_kept_apart_in_a_bundle() {
     let of = |id: &str| std::path::PathBuf::from("/").join(cached(id));
     assert_eq!(places, [of("01"), of("02")]);
 }
+
+/// `rm`, then `cp -p`: the number of the inode is used again, and the time of writing is the old one. Names of the new build were shown.
+#[test]
+fn a_file_that_was_made_since_is_another_whatever_its_number() {
+    use super::evidence::{Against, Evidence, judge};
+    use crate::input::FileFacts;
+    use std::time::{Duration, SystemTime};
+
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let elf = ElfFile::parse(store.keep(binary(1, "f")), &store).expect("sound");
+    let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+    let dso = dsos.intern(PROG, DsoKind::File, None, Some((8, 1, 77, 0)));
+    let (offset, len) = (FileOffset(0x1000), 0x1000);
+    dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
+    let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30);
+    let here = began..began + Duration::from_secs(10);
+    let of = |born: SystemTime| {
+        let facts = FileFacts {
+            device: (8, 1),
+            inode: 77,
+            size: 1 << 20,
+            changed: here.end + Duration::from_secs(5),
+            written: began - Duration::from_secs(1000),
+            born: Some(born),
+        };
+        judge(&elf, Some(facts), dsos.get(dso), (Some(&here), None), true)
+    };
+    assert!(matches!(
+        of(here.end + Duration::from_secs(5)),
+        Err(Against::WrittenSince)
+    ));
+    // perf's cache has a link to it, which changes the file's time.
+    let linked = of(began - Duration::from_secs(1000));
+    assert!(
+        matches!(linked, Ok(Evidence::Fit | Evidence::Path)),
+        "{linked:?}"
+    );
+}

@@ -14,7 +14,7 @@ use crate::intern::Sequences;
 use crate::metrics::{is_clock, plain_name};
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
-use crate::runtimes::package::{crate_of, crates_of_method};
+use crate::runtimes::crates::{crate_of, crates_of_method};
 use crate::runtimes::query::{Fit, More, Query};
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};

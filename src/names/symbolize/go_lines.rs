@@ -26,7 +26,7 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted], places: bool) -> Expa
         let start = out.calls.len();
         if wanted.inlines {
             for frame in inlined {
-                let name = numbers.name(&mut out, frame.name);
+                let name = numbers.name(&mut out, frame, places);
                 let place = numbers.place(&mut out, frame, wanted.lines);
                 out.calls.push((name, place));
             }
@@ -34,18 +34,19 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted], places: bool) -> Expa
         // Without the inlined functions, the address itself is the place.
         let shown = if wanted.inlines { own } else { &frames[0] };
         let line = numbers.place(&mut out, shown, wanted.lines);
+        let definition = places.then(|| {
+            let known = known.entry(function.start);
+            known.or_insert_with(|| declared(go, &function)).clone()
+        });
+        let declared = definition.flatten();
+        let path = declared.as_ref().map(|declared| &declared.path);
         out.answers.push(Expansion {
             query: wanted.query,
             size: function.end.0 - function.start.0,
             calls: start..out.calls.len(),
             line,
-            origin: Origin::Unknown,
-            declared: places
-                .then(|| {
-                    let known = known.entry(function.start);
-                    known.or_insert_with(|| declared(go, &function)).clone()
-                })
-                .flatten(),
+            origin: path.map_or(Origin::Unknown, |path| Origin::of_path(path)),
+            declared,
         });
     }
     out
@@ -71,11 +72,15 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    fn name(&mut self, out: &mut Expanded<'a>, name: &'a [u8]) -> NameNumber {
-        *self
-            .names
-            .entry(name)
-            .or_insert_with(|| out.names.push(name))
+    fn name(&mut self, out: &mut Expanded<'a>, frame: &GoFrame<'a>, places: bool) -> NameNumber {
+        *self.names.entry(frame.name).or_insert_with(|| {
+            if places {
+                let path = String::from_utf8_lossy(frame.file);
+                let known = (!path.is_empty()).then(|| Origin::of_path(&path));
+                out.origins.push(known.unwrap_or_default());
+            }
+            out.names.push(frame.name)
+        })
     }
 
     fn place(&mut self, out: &mut Expanded<'a>, frame: &GoFrame<'a>, wanted: bool) -> Option<Spot> {

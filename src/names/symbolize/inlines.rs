@@ -370,7 +370,7 @@ impl<'s, 'a> Scan<'s, 'a> {
 #[derive(Default)]
 pub(super) struct Names<'a> {
     /// By entry: in the supplementary file or not, and its position.
-    known: FxHashMap<(bool, usize), NameNumber>,
+    known: FxHashMap<(bool, usize), Option<NameNumber>>,
     units: Units<'a>,
     /// Whose code entries are and where they are defined, by the same.
     origins: FxHashMap<(bool, usize), Definition>,
@@ -397,15 +397,15 @@ struct Units<'a>(FxHashMap<(bool, UnitId), Option<Unit<'a>>>);
 const MAX_REFERENCES: usize = 16;
 
 impl<'a> Names<'a> {
-    /// The linkage name of the function that was inlined, else its plain name, else `??` as addr2line has it; as
-    /// an index into `names`, which grows.
+    /// The linkage name of the function that was inlined, else its plain name, as an index into `names`, which grows. Nothing where it is
+    /// told in a file that is not here: addr2line has `??` there, which makes one function of all.
     pub(super) fn of_call(
         &mut self,
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         call: &InlinedCall,
         names: &mut IndexVec<NameNumber, &'a [u8]>,
-    ) -> NameNumber {
+    ) -> Option<NameNumber> {
         let start = call.start();
         let key = key_of(unit, start);
         if let Some(&name) = self.known.get(&key) {
@@ -413,7 +413,7 @@ impl<'a> Names<'a> {
         }
         let found = self.look_up(info, unit, start);
         let found = found.filter(|name| !name.is_empty());
-        let name = names.push(found.unwrap_or(b"??"));
+        let name = found.map(|name| names.push(name));
         self.known.insert(key, name);
         name
     }

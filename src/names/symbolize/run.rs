@@ -35,8 +35,8 @@ use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
+use crate::runtimes::crates::crates_of_method;
 use crate::runtimes::names::native;
-use crate::runtimes::package::crates_of_method;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries.
@@ -476,7 +476,7 @@ fn read<'a: 'd, 'd>(
                     out.origins.push(origin.or_else(body));
                     out.declared.push(declared);
                 }
-                out.calls.push((name, place));
+                out.calls.extend(name.map(|name| (name, place)));
                 let caller = wanted.lines.then(|| paths.place(out, call.site));
                 place = caller.flatten();
             }

@@ -28,10 +28,9 @@ use super::kinds::{Corrections, Kind};
 use super::{Function, FunctionId, Functions, spelled};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
+use crate::runtimes::crates::{crates_of_method, is_rust_std, may_be_rust_std};
 use crate::runtimes::languages::is_of_library;
-use crate::runtimes::package::{
-    GO_LIBRARY, crates_of_method, is_rust_std, may_be_rust_std, npm, of_go, pypi,
-};
+use crate::runtimes::package::{GO_LIBRARY, npm, of_go, pypi};
 use crate::runtimes::tails::telling;
 use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
 

@@ -4,8 +4,9 @@ use rustc_hash::FxHashSet;
 
 use crate::ids::{Idx, IndexVec};
 use crate::profile::{Object, ObjectId, Origin, Profile};
+use crate::runtimes::crates::{crate_of, crates_of_method, is_rust_std};
 use crate::runtimes::dump_names::numbers_of_dump;
-use crate::runtimes::package::{crate_of, crates_of_method, is_rust_std, npm, pypi};
+use crate::runtimes::package::{npm, pypi};
 use crate::runtimes::{Ecosystem, Producer, Scope};
 
 /// What a file is.

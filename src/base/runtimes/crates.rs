@@ -1,0 +1,164 @@
+//! Crates of Rust's functions, by their demangled names.
+
+/// Crates that come with Rust.
+const RUST_STD: [&str; 11] = [
+    "__rustc",
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "test",
+    "compiler_builtins",
+    "std_detect",
+    "panic_unwind",
+    "panic_abort",
+    "backtrace_rs",
+];
+
+/// Crates that Rust's library has in it, and programs have as well.
+const VENDORED: [&str; 9] = [
+    "rustc_demangle",
+    "gimli",
+    "addr2line",
+    "miniz_oxide",
+    "memchr",
+    "adler2",
+    "object",
+    "libc",
+    "hashbrown",
+];
+
+/// Whether a crate is a part of Rust's library.
+#[must_use]
+pub fn is_rust_std(name: &str) -> bool {
+    RUST_STD.contains(&name)
+}
+
+/// Whether it may be.
+#[must_use]
+pub fn may_be_rust_std(name: &str) -> bool {
+    VENDORED.contains(&name)
+}
+
+/// How deep types in names are looked into.
+const DEEPEST: usize = 16;
+
+/// The crate of a Rust function: `a` of `a::b::c` and `<a::T as core::fmt::Debug>::fmt`; that of the trait where the type is the library's
+/// or has none.
+#[must_use]
+pub fn crate_of(name: &str) -> Option<&str> {
+    crate_within(name, DEEPEST)
+}
+
+fn crate_within(name: &str, depth: usize) -> Option<&str> {
+    if !name.starts_with('<') {
+        return first_word(name);
+    }
+    let (of, of_trait) = implemented(name)?;
+    let depth = depth.checked_sub(1)?;
+    let of = crate_within(of, depth);
+    if of.is_some_and(|of| !is_rust_std(of)) {
+        return of;
+    }
+    // For a type of the library nobody but the trait's crate can have it.
+    let of_trait = crate_within(of_trait, depth);
+    let others = of_trait.filter(|of_trait| !is_rust_std(of_trait));
+    others.or(of).or(of_trait).or(Some("core"))
+}
+
+/// The crates of a type and of a trait, either of which may have the method: `a` and `b` of `<a::T as b::Trait>::f`.
+#[must_use]
+pub fn crates_of_method(name: &str) -> Option<(&str, &str)> {
+    let (of, of_trait) = implemented(name)?;
+    let (of, of_trait) = (crate_of(of)?, crate_of(of_trait)?);
+    let is_open = of != of_trait && !is_rust_std(of) && !is_rust_std(of_trait);
+    is_open.then_some((of, of_trait))
+}
+
+/// The type without what refers to it, and the trait, if there is one, of `<TYPE as TRAIT>::f`.
+fn implemented(name: &str) -> Option<(&str, &str)> {
+    let inner = name.strip_prefix('<')?;
+    let (mut depth, mut cut, mut end) = (0_u32, None, inner.len());
+    let bytes = inner.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // `->` is no bracket.
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' if depth == 0 => {
+                end = at;
+                break;
+            }
+            b'>' => depth -= 1,
+            b' ' if depth == 0 && cut.is_none() && inner[at..].starts_with(" as ") => {
+                cut = Some(at)
+            }
+            _ => {}
+        }
+    }
+    let (mut of, behind) = match cut {
+        Some(at) => (&inner[..at], inner.get(at + 4..end).unwrap_or_default()),
+        None => (&inner[..end], ""),
+    };
+    for word in ["&", "*", "[", "(", "mut ", "const ", "dyn "]
+        .iter()
+        .cycle()
+        .take(28)
+    {
+        of = of.strip_prefix(word).unwrap_or(of);
+    }
+    Some((of, behind))
+}
+
+/// What stands in front of the first `::`, if it is one word.
+pub(super) fn first_word(path: &str) -> Option<&str> {
+    let mut colons = memchr::memchr_iter(b':', path.as_bytes());
+    let end = colons.find(|at| path[*at..].starts_with("::"))?;
+    let first = &path[..end];
+    let is_word = first
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_word && !first.is_empty()).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_are_the_first_part_of_names() {
+        for (name, of) in [
+            ("regex_automata::dfa::find", Some("regex_automata")),
+            (
+                "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+                Some("alloc"),
+            ),
+            ("<alloc::string::String as app::Trait>::run", Some("app")),
+            ("<app::A as other::Trait>::run", Some("app")),
+            ("<&mut dyn app::T as core::fmt::Debug>::fmt", Some("app")),
+            ("<T as app::Trait>::run", Some("app")),
+            ("<<app::A as app::B>::C as core::D>::e", Some("app")),
+            ("<fn(usize) -> usize as app::F>::call", Some("app")),
+            ("memcpy", None),
+            ("operator new", None),
+        ] {
+            assert_eq!(crate_of(name), of, "{name}");
+        }
+    }
+
+    #[test]
+    fn of_type_and_trait_either_may_have_a_method() {
+        let both = crates_of_method("<app::A<x::Y> as other::Trait<z::W>>::run");
+        assert_eq!(both, Some(("app", "other")));
+        for name in [
+            "<app::A as app::B>::c",
+            "<app::A as core::fmt::Debug>::fmt",
+            "<alloc::string::String as app::B>::c",
+            "app::run",
+            "<app::A>::run",
+        ] {
+            assert_eq!(crates_of_method(name), None, "{name}");
+        }
+        assert_eq!(crate_of(&"<".repeat(1 << 20)), Some("core"));
+    }
+}
