@@ -97,12 +97,29 @@ fn tier(name: &str) -> Tier {
     }
 }
 
+/// What it adds to a module. A guest may call a function `trampoline`, too.
 fn is_host(name: &str) -> bool {
-    name.contains("trampoline")
-        || name.starts_with("signatures[")
-        || name.starts_with("wasmtime_builtin_")
-        || name.starts_with("module_start[")
-        || name.starts_with("component-")
+    const FRONTS: [&str; 7] = [
+        "signatures[",
+        "wasmtime_builtin_",
+        "wasmtime_patchable_builtin_",
+        "module_start[",
+        "component-",
+        "resource_drop_trampoline",
+        "unsafe-intrinsics-",
+    ];
+    // `wasm[0]::array_to_wasm_trampoline[4]`; `wasm::wasm_to_native_trampolines[1]` of version 9.
+    let is_entry = || {
+        let rest = name
+            .strip_prefix("wasm")
+            .filter(|rest| rest.starts_with(['[', ':']));
+        let (_, word) = rest
+            .and_then(|rest| rest.split_once("::"))
+            .unwrap_or_default();
+        let (from, to) = word.split_once("_to_").unwrap_or_default();
+        matches!(from, "array" | "native" | "wasm") && to.contains("_trampoline")
+    };
+    FRONTS.iter().any(|front| name.starts_with(front)) || is_entry()
 }
 
 fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {

@@ -203,16 +203,20 @@ impl Walk<'_> {
         let physical = self.functions.of_frame(stack.leaf);
         self.out.numbers[physical.index()].physical.add(count);
         let mut payer = None;
+        if let Some(leaf) = frames.first() {
+            let function = self.functions.of_frame(*leaf);
+            self.out.numbers[function.index()].own.add(count);
+        }
         for (depth, frame) in frames.iter().enumerate() {
             let function = self.functions.of_frame(*frame);
+            let seen = &mut self.seen[function.index()];
+            if *seen == self.round {
+                continue;
+            }
+            *seen = self.round;
             let numbers = &mut self.out.numbers[function.index()];
-            if depth == 0 {
-                numbers.own.add(count);
-            }
-            if self.seen[function.index()] != self.round {
-                self.seen[function.index()] = self.round;
-                numbers.inclusive.add(count);
-            }
+            numbers.inclusive.add(count);
+            // The first own frame is the first one of its function.
             if payer.is_none() && self.functions.is_own(function) {
                 numbers.credited.add(count);
                 let is_itself = depth == 0;

@@ -142,8 +142,6 @@ pub struct Payers<'p> {
     /// The same of those that are no packages.
     nobodies: Vec<(&'static str, PayerId)>,
     activities: IndexVec<ActivityId, &'static str>,
-    /// The frames of the stack at hand, up to who pays.
-    met: Vec<KnownId>,
     /// What automatons of activities have made of themselves, by scope.
     caches: RefCell<FxHashMap<usize, Cache>>,
 }
@@ -167,7 +165,6 @@ impl<'p> Payers<'p> {
             ends: OnceCell::new(),
             nobodies: Vec::new(),
             activities: IndexVec::new(),
-            met: Vec::new(),
             caches: RefCell::default(),
         }
     }
@@ -178,16 +175,26 @@ impl<'p> Payers<'p> {
         &self.payers
     }
 
-    /// Who pays for a stack, leaf first, and what it does.
+    /// Who pays for a stack, leaf first, and what it does: of its frames up to who pays the lowest rank wins, and within a rank the frame
+    /// nearest the root.
     pub fn of(&mut self, frames: &[FrameId]) -> Told {
-        let mut met = std::mem::take(&mut self.met);
-        met.clear();
-        let mut std = None;
-        let mut payer = None;
+        let (mut std, mut payer) = (None, None);
+        let mut best: Option<Doing> = None;
+        let mut alone = None;
+        // Whether all so far was inlined into the function that runs.
+        let mut is_running = true;
         for (depth, frame) in frames.iter().enumerate() {
-            let known = self.look(*frame);
-            met.push(known);
-            let pays = self.known[known].pays;
+            let id = self.look(*frame);
+            let Known { pays, doing } = self.known[id];
+            let doing = doing.unwrap_or_else(|| self.doing_of(*frame, id));
+            alone = alone.or(Some(doing.alone));
+            if let Some(row) = doing.row
+                && (row.0 < 3 || is_running)
+                && best.is_none_or(|best| row.0 <= best.0)
+            {
+                best = Some(row);
+            }
+            is_running = is_running && self.is_inlined(*frame);
             match pays {
                 Pays::Nobody => {}
                 Pays::Std(library) => std = std.or(Some(library)),
@@ -201,14 +208,14 @@ impl<'p> Payers<'p> {
                 }
             }
         }
-        let activity = self.activity(frames, &met);
+        let activity = best.map(|(_, activity)| activity).or(alone);
+        let activity = activity.unwrap_or_else(|| self.named(UNKNOWN));
         let depth = payer.map(|(_, depth)| depth);
         let payer = payer.map(|(id, _)| id).unwrap_or_else(|| {
             let std = std.map(|library| self.libraries[library]);
-            let name = self.without_payer(&met, std, activity);
+            let name = self.without_payer(frames, std, activity);
             self.nobody(name)
         });
-        self.met = met;
         Told {
             payer,
             activity,
@@ -291,30 +298,6 @@ impl<'p> Payers<'p> {
         others.next().unwrap_or(false)
     }
 
-    /// What a stack does, by its frames up to who pays: the lowest rank wins, and within a rank the frame nearest the root.
-    fn activity(&mut self, frames: &[FrameId], met: &[KnownId]) -> ActivityId {
-        let mut best: Option<Doing> = None;
-        let mut alone = None;
-        for (depth, known) in met.iter().enumerate().rev() {
-            let doing = match self.known[*known].doing {
-                Some(doing) => doing,
-                None => self.doing_of(frames[depth], *known),
-            };
-            alone = Some(doing.alone);
-            let Some(row) = doing.row else {
-                continue;
-            };
-            // What is inlined is of the function that runs.
-            let is_inlined = |frame: &FrameId| self.is_inlined(*frame);
-            let counts = row.0 < 3 || frames[..depth].iter().all(is_inlined);
-            if counts && best.is_none_or(|best| row.0 < best.0) {
-                best = Some(row);
-            }
-        }
-        let best = best.map(|(_, activity)| activity).or(alone);
-        best.unwrap_or_else(|| self.named(UNKNOWN))
-    }
-
     fn is_inlined(&self, frame: FrameId) -> bool {
         let symbol = self.profile[frame].symbol;
         symbol.is_some_and(|symbol| self.profile[symbol].inlined)
@@ -375,12 +358,15 @@ impl<'p> Payers<'p> {
     /// What stands in place of a payer.
     fn without_payer(
         &self,
-        met: &[KnownId],
+        frames: &[FrameId],
         std: Option<&'static str>,
         activity: ActivityId,
     ) -> &'static str {
-        let known = || met.iter().map(|id| &self.natures[*id]);
-        if !met.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
+        let known = || {
+            let ids = frames.iter().filter_map(|frame| self.of_frame[*frame]);
+            ids.map(|id| &self.natures[id])
+        };
+        if !frames.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
             let is_idle = self.activities[activity] == "idle";
             return if is_idle { "idle" } else { "the kernel alone" };
         }
