@@ -277,8 +277,8 @@ impl<'a> JitBuilder<'a> {
         let inner = self.inner_pids();
         let former = std::mem::take(&mut self.former);
         let anonymous = std::mem::take(&mut self.anonymous);
-        let programs = programs(former, anonymous, &self.began);
-        let maps = perfmaps::Maps {
+        let mut programs = programs(former, anonymous, &self.began);
+        let mut maps = perfmaps::Maps {
             finder: &mut self.finder,
             clock: &self.clock,
             lives: &lives,
@@ -286,6 +286,7 @@ impl<'a> JitBuilder<'a> {
             used: Vec::new(),
             refused: Vec::new(),
         };
+        maps.find_heirs(&mut programs, &births, (pids, &inner));
         maps.add(&mut index, programs, &inner);
         if !index.perf_maps.is_empty() {
             index.births = births;

@@ -14,6 +14,7 @@ const A: u64 = 0x7f00_0000_0000;
 const B: u64 = 0x7f00_0010_0000;
 const P: ProcessId = ProcessId(0);
 const Q: ProcessId = ProcessId(1);
+const R: ProcessId = ProcessId(2);
 /// The recording begins a while after boot, so that nothing is near time zero.
 const T: u64 = 1_000_000_000_000;
 
@@ -1040,6 +1041,34 @@ fn a_childs_own_perf_map_hides_its_parents_only_where_it_tells_something() {
     assert_eq!(named(c, 100), Some("childs".into()));
     assert_eq!(named(B, 100), None, "mapped after the fork");
     assert_eq!(named(A, 600), None, "another program");
+}
+
+/// A server maps an area for code and forks workers, which compile into it: each has a map of its own (YJIT under puma).
+#[test]
+fn workers_have_their_own_maps_for_memory_that_they_inherited() {
+    for has_parents in [true, false] {
+        let case = Case::new();
+        if has_parents {
+            case.file("perf-7.map", format!("{A:x} 100 parents\n").as_bytes());
+        }
+        case.file("perf-8.map", format!("{A:x} 100 workers\n").as_bytes());
+        case.file("perf-9.map", format!("{B:x} 100 elsewhere\n").as_bytes());
+        let mut builder = case.builder();
+        builder.anonymous((P, 7), AvmaRange::new(Avma(A), 0x1000), 0, time(5));
+        builder.fork(P, Q, time(50));
+        builder.fork(Q, R, time(60));
+        builder.anonymous((P, 7), AvmaRange::new(Avma(B), 0x1000), 0, time(70));
+        builder.exec(Q, time(500));
+        let index = builder.finish(IndexSlice::new(&[7, 8, 9]), &case.diag);
+        let named = |process, at, ms| unmapped(&index, process, at, ms).map(|(name, _)| name);
+        let parents = has_parents.then(|| "parents".to_owned());
+        assert_eq!(named(P, A, 100), parents);
+        assert_eq!(named(Q, A, 100), Some("workers".into()));
+        assert_eq!(named(Q, A, 600), None, "another program");
+        // Its own map tells of memory that came after the fork; what it was handed on is its parent's.
+        assert_eq!(named(R, B, 100), None);
+        assert_eq!(named(R, A, 100), Some("workers".into()));
+    }
 }
 
 /// A process of a pid namespace writes its map under an id that the recording does not have.

@@ -44,6 +44,15 @@ pub(super) struct Program {
 }
 
 impl Anonymous {
+    /// What a process has from others, whose mappings are not its own.
+    pub(super) fn inherited(pid: u32, all: BTreeMap<u64, u64>) -> Self {
+        Self {
+            pid,
+            all,
+            ..Self::default()
+        }
+    }
+
     /// Notes a mapping. Where there was some of the memory before, says what that was.
     pub(super) fn add(&mut self, range: AvmaRange, backing: u64, time: Timestamp) -> Option<Again> {
         if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {

@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
+use super::claims::FOREVER;
 use super::clock::RecordingClock;
 use super::codes::{CodeList, MapCodes, filled};
 use super::files::Finder;
 use super::found::FoundFile;
-use super::memory::{Program, not_yet};
+use super::memory::{Anonymous, Program, not_yet, unite};
 use super::owners::{Lives, STALE};
 use super::{
-    Absence, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap,
-    ProcessId, has,
+    Absence, Birth, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats,
+    MAX_ANCESTORS, OwnMap, ProcessId, has,
 };
-use crate::address::Timestamp;
+use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::find::{Kind, Look, Place, perf_map_name, perf_map_path};
+use crate::ids::IndexSlice;
 use crate::input::{Door, InputError};
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 use crate::runtimes::Producer;
@@ -129,6 +131,53 @@ impl<'a> Maps<'_, 'a> {
         }
         self.adopt(index, &nameless);
         self.report_unused(named);
+    }
+
+    /// Finds the processes with a map of their own that tells of memory which they inherited: workers that were forked compile into what
+    /// their parent had mapped. They have that memory then, too.
+    pub(super) fn find_heirs(
+        &mut self,
+        programs: &mut BTreeMap<ProcessId, Vec<Program>>,
+        births: &FxHashMap<ProcessId, Birth>,
+        (pids, inner): (&IndexSlice<ProcessId, [u32]>, &FxHashMap<ProcessId, u32>),
+    ) {
+        let mut children: Vec<ProcessId> = births.keys().copied().collect();
+        children.sort_unstable();
+        for child in children {
+            let (birth, pid) = (births[&child], pids[child]);
+            if !ancestors(births, child).any(|(owner, _)| programs.contains_key(&owner)) {
+                continue;
+            }
+            let what = perf_map_path(pid);
+            let what = what.as_os_str().as_encoded_bytes();
+            let look = Look::new(self.diag, Kind::PerfMap, what);
+            let inner = inner.get(&child).copied().unwrap_or(pid);
+            let candidates = self.finder.places.perf_map_candidates(pid, inner);
+            let found = candidates.into_iter().find_map(|(place, _)| {
+                let door = look.doors([place]).next()?;
+                self.map(&door, &look)
+            });
+            let Some((file, map)) = found else { continue };
+            let heir = Program {
+                process: child,
+                from: birth.at,
+                until: birth.until,
+                memory: Anonymous::inherited(pid, inherited(programs, births, child)),
+            };
+            if self.why_stale(&map, &file, &heir).is_some() {
+                continue;
+            }
+            let own = programs.entry(child).or_default();
+            match own.first_mut().filter(|own| own.from <= birth.at) {
+                Some(own) => {
+                    for (start, end) in heir.memory.all {
+                        let (start, end) = (Avma(start), Avma(end));
+                        unite(&mut own.memory.all, AvmaRange { start, end });
+                    }
+                }
+                None => own.insert(0, heir),
+            }
+        }
     }
 
     /// Says which files that the user named are of no use.
@@ -299,6 +348,40 @@ impl<'a> Maps<'_, 'a> {
         }
         (!fits(map, program)).then_some(NOT_HERE)
     }
+}
+
+/// The processes whose memory a process came to by forks, each with the time at which it was handed on.
+fn ancestors(
+    births: &FxHashMap<ProcessId, Birth>,
+    child: ProcessId,
+) -> impl Iterator<Item = (ProcessId, Timestamp)> {
+    let handed_on = move |of: ProcessId, now: Timestamp| {
+        let birth = births
+            .get(&of)
+            .filter(|birth| of == child || birth.until > now)?;
+        Some((birth.parent, now.min(birth.at)))
+    };
+    let first = handed_on(child, FOREVER);
+    std::iter::successors(first, move |&(of, now)| handed_on(of, now)).take(MAX_ANCESTORS)
+}
+
+/// Executable memory that a process has from those before it.
+fn inherited(
+    programs: &BTreeMap<ProcessId, Vec<Program>>,
+    births: &FxHashMap<ProcessId, Birth>,
+    child: ProcessId,
+) -> BTreeMap<u64, u64> {
+    let mut all = BTreeMap::new();
+    for (owner, now) in ancestors(births, child) {
+        let programs = programs.get(&owner).into_iter().flatten();
+        for program in programs.filter(|program| program.from <= now && now < program.until) {
+            let mappings = program.memory.mappings.iter();
+            for (&(start, end), _) in mappings.filter(|(_, time)| **time <= now) {
+                unite(&mut all, AvmaRange { start, end });
+            }
+        }
+    }
+    all
 }
 
 fn is_in(files: &[PathBuf], path: &Path) -> bool {

@@ -499,6 +499,7 @@ impl<'p> Payers<'p> {
                 Some(id) => self.in_program(id, symbol, function.kind, name),
                 None => Whose::Nobody,
             },
+            (_, Part::Std(name)) => Whose::Std(name),
             (_, Part::C | Part::Runtime(_) | Part::Profiler) => Whose::Nobody,
         };
         // What the user says comes first.

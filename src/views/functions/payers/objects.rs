@@ -28,6 +28,8 @@ pub(super) enum Part {
     Package(Ecosystem, String),
     /// What a process runs.
     Program(String),
+    /// A language's library that was compiled ahead, by what it is called.
+    Std(&'static str),
     /// Any other library.
     Library(String),
 }
@@ -193,8 +195,11 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
     if matches!(name, "libperf-jvmti.so" | "perf") {
         return Part::Profiler;
     }
-    if C_LIBRARIES.iter().any(|word| is_library(name, word)) || is_of_dotnet(name) {
+    if C_LIBRARIES.iter().any(|word| is_library(name, word)) {
         return Part::C;
+    }
+    if is_of_dotnet(name) {
+        return Part::Std(".NET library");
     }
     match Scope::of_file(name, is_main) {
         // rustc is in a library. It is a program like others, but for what its functions do.
