@@ -1,5 +1,7 @@
 //! Crates of Rust's functions, by their demangled names.
 
+use smallvec::SmallVec;
+
 /// Crates that come with Rust.
 const RUST_STD: [&str; 11] = [
     "__rustc",
@@ -66,13 +68,31 @@ fn crate_within(name: &str, depth: usize) -> Option<&str> {
     others.or(of).or(of_trait).or(Some("core"))
 }
 
-/// The crates of a type and of a trait, either of which may have the method: `a` and `b` of `<a::T as b::Trait>::f`.
+/// The crates that may have a method of a trait, if there are several: `a`, `b` and `c` of `<a::T<b::U> as c::Trait>::f`. Rust's own
+/// have none of a type or trait that is not theirs.
 #[must_use]
-pub fn crates_of_method(name: &str) -> Option<(&str, &str)> {
-    let (of, of_trait) = implemented(name)?;
-    let (of, of_trait) = (crate_of(of)?, crate_of(of_trait)?);
-    let is_open = of != of_trait && !is_rust_std(of) && !is_rust_std(of_trait);
-    is_open.then_some((of, of_trait))
+pub fn crates_of_method(name: &str) -> SmallVec<[&str; 4]> {
+    const MOST: usize = 8;
+    let mut crates: SmallVec<[&str; 4]> = SmallVec::new();
+    let Some((_, of_trait)) = implemented(name).filter(|(_, of_trait)| !of_trait.is_empty()) else {
+        return crates;
+    };
+    let end = of_trait.as_ptr() as usize + of_trait.len() - name.as_ptr() as usize;
+    let inside = &name[..end];
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (at, _) in inside.match_indices("::") {
+        let front = &inside[..at];
+        let word = &front[front.trim_end_matches(is_of_word).len()..];
+        let is_first = !front[..front.len() - word.len()].ends_with("::");
+        let is_new = !word.is_empty() && !is_rust_std(word) && !crates.contains(&word);
+        if is_first && is_new && crates.len() < MOST {
+            crates.push(word);
+        }
+    }
+    if crates.len() < 2 {
+        crates.clear();
+    }
+    crates
 }
 
 /// The type without what refers to it, and the trait, if there is one, of `<TYPE as TRAIT>::f`.
@@ -147,9 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn of_type_and_trait_either_may_have_a_method() {
-        let both = crates_of_method("<app::A<x::Y> as other::Trait<z::W>>::run");
-        assert_eq!(both, Some(("app", "other")));
+    fn all_crates_of_a_method_may_have_it() {
+        let all = crates_of_method(
+            "<app::A<x::Y> as other::Trait<app::W, core::option::Option<z::V>>>::run::<q::Q>",
+        );
+        assert_eq!(all[..], ["app", "x", "other", "z"]);
+        let all = crates_of_method("<alloc::vec::Vec<app::M> as other::Trait>::run");
+        assert_eq!(all[..], ["app", "other"]);
         for name in [
             "<app::A as app::B>::c",
             "<app::A as core::fmt::Debug>::fmt",
@@ -157,7 +181,7 @@ mod tests {
             "app::run",
             "<app::A>::run",
         ] {
-            assert_eq!(crates_of_method(name), None, "{name}");
+            assert!(crates_of_method(name).is_empty(), "{name}");
         }
         assert_eq!(crate_of(&"<".repeat(1 << 20)), Some("core"));
     }

@@ -139,7 +139,7 @@ impl Filler<'_, '_> {
                 name: self.resolution.strings[name].clone(),
                 inlined: true,
                 origin: self.author(name).origin,
-                of_trait: self.author(name).of_trait,
+                nth_crate: self.author(name).nth_crate,
                 ..self.jit_code(target, object)
             },
             PlaceSymbol::Inlined(function, name) => Symbol {
@@ -149,7 +149,7 @@ impl Filler<'_, '_> {
                 inlined: true,
                 recorded: None,
                 origin: self.author(name).origin,
-                of_trait: self.author(name).of_trait,
+                nth_crate: self.author(name).nth_crate,
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
                 place: self.resolution.places.get(name).cloned().flatten(),
                 ..self.function(function, object)
@@ -178,7 +178,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
-            of_trait: false,
+            nth_crate: 0,
             parameters: None,
             place: None,
             recorded: None,
@@ -278,7 +278,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: found.origin,
-            of_trait: found.of_trait,
+            nth_crate: found.nth_crate,
             parameters: found.parameters.clone(),
             place: found.place.clone(),
             recorded: found.raw.as_ref().map(|raw| {
@@ -339,7 +339,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: Origin::Unknown,
-            of_trait: false,
+            nth_crate: 0,
             parameters: None,
             place: None,
             recorded: None,

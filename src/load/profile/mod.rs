@@ -526,8 +526,8 @@ pub struct Symbol {
     pub producer: Option<Producer>,
     /// Whose code it is by its source file.
     pub origin: Origin,
-    /// Whether `<a::T as b::Trait>::f` is code of `b`, which the name leaves open: told where the view asked whose code functions are.
-    pub of_trait: bool,
+    /// Which of the crates that its name leaves open has it, from 1: told where the view asked whose code functions are.
+    pub nth_crate: u8,
     /// Parameters, where the view asked whose code functions are and others of the object have the same name.
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
@@ -550,8 +550,9 @@ impl Symbol {
     /// The crate of a function of Rust, by its name and what is known beside.
     #[must_use]
     pub fn crate_of(&self) -> Option<&str> {
-        let of_trait = crates_of_method(&self.name).filter(|_| self.of_trait);
-        of_trait.map_or_else(|| crate_of(&self.name), |(_, of_trait)| Some(of_trait))
+        let told = usize::from(self.nth_crate).checked_sub(1);
+        let told = told.and_then(|at| crates_of_method(&self.name).get(at).copied());
+        told.or_else(|| crate_of(&self.name))
     }
 
     /// As the recording has it.

@@ -150,9 +150,8 @@ pub struct Symbol {
     pub is_data: bool,
     /// Whether its file spells it as compilers of C++ do: it is no function of C, and of no crate.
     pub is_cpp: bool,
-    /// Whether it is code of the trait's crate, where the name leaves that open ([`Author::of_trait`]); told if it is wanted whose code
-    /// functions are.
-    pub of_trait: bool,
+    /// Which of the crates that its name leaves open has it ([`Author::nth_crate`]); told if it is wanted whose code functions are.
+    pub nth_crate: u8,
     /// Whose code it is.
     pub origin: Origin,
     /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.

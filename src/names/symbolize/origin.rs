@@ -21,18 +21,27 @@ pub enum Origin {
 pub struct Author {
     /// By its file.
     pub origin: Origin,
-    /// Whether `<a::T as b::Trait>::f` is code of `b`: the name leaves that open.
-    pub of_trait: bool,
+    /// Which of the crates that may have a method of a trait has it, from 1; 0 if that is not told ([`crates_of_method`]).
+    pub nth_crate: u8,
 }
 
-/// Whether the crate of the trait has a method, and not that of the type: by what the file calls it, or by the folders of its source.
-pub(super) fn is_of_trait(name: &[u8], path: Option<&str>, (of, of_trait): (&str, &str)) -> bool {
-    if let Some(known) = crate_of_mangled(name) {
-        return known == of_trait;
+/// Which of some crates has a function, from 1, by what the file calls it, or by the folders of its source; 0 if neither tells.
+pub(super) fn nth_crate(name: &[u8], path: Option<&str>, crates: &[&str]) -> u8 {
+    if crates.is_empty() {
+        return 0;
     }
-    let lies_in =
-        |krate| path.is_some_and(|path| path.split('/').any(|part| is_crate(part, krate)));
-    lies_in(of_trait) && !lies_in(of)
+    let nth = |has: &dyn Fn(&str) -> bool| {
+        let mut all = crates.iter().zip(1_u8..).filter(|(krate, _)| has(krate));
+        all.next().filter(|_| all.next().is_none())
+    };
+    let found = match crate_of_mangled(name) {
+        Some(known) => nth(&|krate| krate == known),
+        None => path.and_then(|path| {
+            let folders = path.split('/');
+            nth(&|krate| folders.clone().any(|folder| is_crate(folder, krate)))
+        }),
+    };
+    found.map_or(0, |(_, nth)| nth)
 }
 
 /// Whether a folder is one of a crate: `my-crate` and `my-crate-1.2.3` of `my_crate`.
@@ -118,19 +127,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_crates_the_name_in_the_file_decides_or_the_folder() {
-        let both = ("types_t", "algo_a");
+    fn of_several_crates_the_name_in_the_file_decides_or_the_folder() {
+        let crates = ["types_t", "algo_a", "app"];
         let path =
             "/h/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/algo-a-1.0.0/src/lib.rs";
-        assert!(is_of_trait(b"_ZN1aE", Some(path), both));
-        assert!(!is_of_trait(b"_ZN1aE", Some(path), ("algo_a", "types_t")));
-        assert!(!is_of_trait(b"_ZN1aE", Some("/w/src/lib.rs"), both));
-        assert!(!is_of_trait(b"_ZN1aE", None, both));
-        assert!(is_of_trait(
-            b"_RNvXCs1_6algo_aNtCs2_7types_t1TNtB2_4Algo3run",
-            None,
-            both
-        ));
+        assert_eq!(nth_crate(b"_ZN1aE", Some(path), &crates), 2);
+        assert_eq!(nth_crate(b"_ZN1aE", Some("/w/src/lib.rs"), &crates), 0);
+        assert_eq!(nth_crate(b"_ZN1aE", Some("/app/algo_a/x.rs"), &crates), 0);
+        assert_eq!(nth_crate(b"_ZN1aE", None, &crates), 0);
+        let mangled = b"_RNvXCs1_3appNtCs2_7types_t1TNtCs3_6algo_a4Algo3run";
+        assert_eq!(nth_crate(mangled, None, &crates), 3);
         assert!(is_crate("serde-json-1.0.1", "serde_json") && !is_crate("serde", "serde_json"));
     }
 

@@ -16,7 +16,7 @@ use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
-use super::origin::is_of_trait;
+use super::origin::nth_crate;
 use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
@@ -633,8 +633,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             let declared = declared(&out, &chosen);
             for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declared) {
                 let path = declared.map(|declared| &*declared.path);
-                let both = crates_of_method(&symbol.name);
-                symbol.of_trait = both.is_some_and(|both| is_of_trait(name, path, both));
+                symbol.nth_crate = nth_crate(name, path, &crates_of_method(&symbol.name));
             }
             places = self.places((&mut out, &raw), &declared, (&numbers, &inlined), all);
         }
@@ -849,7 +848,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             raw,
             is_data: symbol.is_data,
             is_cpp: is_of_cpp(name),
-            of_trait: false,
+            nth_crate: 0,
             origin: Origin::Unknown,
             parameters: None,
             place: None,
@@ -1002,10 +1001,9 @@ impl<'s> Strings<'s> {
                 let parameters = shown.parameters.get(id).and_then(Option::as_deref);
                 let author = e.origins.get(at).map_or_else(Author::default, |origin| {
                     let path = e.declared.get(at).and_then(|of| Some(&*of.as_ref()?.path));
-                    let is_of_trait = |both| is_of_trait(e.names[at], path, both);
                     Author {
                         origin: *origin,
-                        of_trait: open[id].is_some_and(is_of_trait),
+                        nth_crate: nth_crate(e.names[at], path, &open[id]),
                     }
                 });
                 let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());
@@ -1081,7 +1079,7 @@ mod tests {
             raw: None,
             is_data: false,
             is_cpp: false,
-            of_trait: false,
+            nth_crate: 0,
             origin: Origin::Unknown,
             parameters: None,
             place: None,

@@ -196,7 +196,7 @@ impl ProfileBuilder {
                     is_cpp: false,
                     inlined,
                     producer: None,
-                    of_trait: false,
+                    nth_crate: 0,
                     origin: Origin::Unknown,
                     parameters: None,
                     place: None,

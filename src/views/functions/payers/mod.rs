@@ -591,15 +591,13 @@ impl<'p> Payers<'p> {
                 _ => own(),
             };
         }
-        let krate = match crates_of_method(&symbol.name) {
-            // Own code for a type of others.
-            Some((of, of_trait))
-                if symbol.origin == Origin::Own && !is_own_crate(of) && is_own_crate(of_trait) =>
-            {
-                Some(of_trait)
-            }
-            _ => symbol.crate_of(),
-        };
+        // Own code for a type of others, where nothing else tells it.
+        let own_of = |name: &&str| symbol.origin == Origin::Own && !is_own_crate(name);
+        let mut krate = symbol.crate_of();
+        if krate.as_ref().is_some_and(own_of) {
+            let all = crates_of_method(&symbol.name);
+            krate = all.into_iter().find(|name| is_own_crate(name)).or(krate);
+        }
         match krate {
             None if kind == Kind::Std => Whose::Std("C library"),
             // Inlined functions have no crate in their names.

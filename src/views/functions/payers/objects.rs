@@ -113,7 +113,7 @@ impl Objects {
             found.rust[symbol.object] |= !symbol.is_cpp && is_of_rust(name);
             if symbol.origin == Origin::Own
                 && !symbol.is_cpp
-                && crates_of_method(name).is_none()
+                && crates_of_method(name).is_empty()
                 && let Some(name) = crate_of(name)
                 && !is_rust_std(name)
             {
