@@ -20,7 +20,7 @@ pub struct When<'w> {
     pub labels: &'w [String],
 }
 
-/// Spells, and threads with gaps, that a page has.
+/// Spells, and threads with gaps, that a page of 45 lines has.
 const MOST: usize = 4;
 /// Columns of a function in a line of another page.
 const LINE_NAME: usize = 40;
@@ -30,7 +30,12 @@ const NAME: usize = 20;
 /// The page.
 #[must_use]
 pub fn page(summary: &Summary, over: &OverTime, options: &PageOptions) -> Page {
-    let maker = Maker { summary, over };
+    let most = (options.lines / 10).max(MOST);
+    let maker = Maker {
+        summary,
+        over,
+        most,
+    };
     let tables = [maker.spells(), maker.phases(), maker.gaps(), maker.series()];
     let mut page = Page {
         head: head(summary, options),
@@ -86,6 +91,8 @@ const SPELLS: &str = "spells";
 struct Maker<'m> {
     summary: &'m Summary,
     over: &'m OverTime,
+    /// So many rows.
+    most: usize,
 }
 
 impl Maker<'_> {
@@ -103,8 +110,25 @@ impl Maker<'_> {
         time.saturating_sub(self.over.begin) as f64 * 1e-9
     }
 
+    /// The heaviest, and the one with the longest of all: that is what users feel.
+    fn shown_spells(&self) -> Vec<&Spell> {
+        let all = &self.over.spells;
+        let mut shown: Vec<&Spell> = all.iter().take(self.most).collect();
+        let rest = all.iter().skip(self.most);
+        let longest = rest.max_by_key(|spell| spell.lengths[spell.longest]);
+        let longest = longest.filter(|spell| {
+            let length = |spell: &Spell| spell.lengths[spell.longest];
+            shown.iter().all(|other| length(other) < length(spell))
+        });
+        if let (Some(longest), Some(last)) = (longest, shown.last_mut()) {
+            *last = longest;
+        }
+        shown
+    }
+
     fn spells(&self) -> Table {
-        let rows = self.over.spells.iter().take(MOST).map(|spell| {
+        let shown = self.shown_spells();
+        let rows = shown.iter().map(|spell| {
             vec![
                 format!("{} x", spell.at.len()),
                 milliseconds(spell.median),
@@ -131,7 +155,7 @@ impl Maker<'_> {
         }
         .fitted(WIDTH, &[4, 5]);
         // What is to be typed is never cut.
-        let commands = self.over.spells.iter().map(|spell| self.range(spell));
+        let commands = shown.iter().map(|spell| self.range(spell));
         let rows = std::mem::take(&mut table.rows).into_iter().zip(commands);
         table.rows = rows
             .flat_map(|(row, command)| {
@@ -201,7 +225,7 @@ impl Maker<'_> {
     }
 
     fn gaps(&self) -> Table {
-        let rows = self.over.gaps.iter().take(MOST).map(|gaps| {
+        let rows = self.over.gaps.iter().take(self.most).map(|gaps| {
             let longest = gaps.longest().copied();
             let cell = |text: &dyn Fn(&crate::questions::over_time::Gap) -> String| {
                 longest.as_ref().map_or_else(String::new, text)
@@ -276,6 +300,13 @@ impl Maker<'_> {
         } else if !over.knows_waits {
             lines.push("samples know no calls: two calls without a break are one spell".to_owned());
         }
+        let others = over.spells.len().saturating_sub(self.most);
+        if others > 0 {
+            let s = if others == 1 { "" } else { "s" };
+            lines.push(format!(
+                "{others} more function{s} with long spells: --budget 300"
+            ));
+        }
         if !over.spells.is_empty() {
             let not_told =
                 "functions with more than 80 % of a thread's samples: only if they come back";
@@ -324,7 +355,11 @@ fn bars(columns: &[Option<f64>]) -> String {
 /// Rows of CSV: phases, spells and gaps with their times.
 #[must_use]
 pub fn csv_rows(summary: &Summary, over: &OverTime) -> Vec<Vec<String>> {
-    let maker = Maker { summary, over };
+    let maker = Maker {
+        summary,
+        over,
+        most: MOST,
+    };
     let head = [
         "what", "number", "from", "to", "pid", "tid", "comm", "function",
     ];
@@ -381,7 +416,11 @@ pub fn csv_rows(summary: &Summary, over: &OverTime) -> Vec<Vec<String>> {
 /// As JSON has it, with so many of each at most.
 #[must_use]
 pub fn document(summary: &Summary, over: &OverTime, most: usize) -> Value {
-    let maker = Maker { summary, over };
+    let maker = Maker {
+        summary,
+        over,
+        most: MOST,
+    };
     let number = |seconds: f64| super::json::number(seconds);
     let since = |time: u64| number(maker.since(time));
     let seconds = |ns: u64| number(ns as f64 * 1e-9);
