@@ -53,8 +53,8 @@ pub(super) const V8: Runtime = Runtime {
     recipes: recipe::V8,
     switches: switch::V8,
     gaps_in_dump: Some(
-        "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
-         nothing to record for them",
+        "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has, and the copy of \
+         its builtins under --use-largepages: node --no-short-builtin-calls makes none",
     ),
     activities: ACTIVITIES,
     programs: &["node", "nodejs", "deno", "d8"],
