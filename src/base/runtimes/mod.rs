@@ -241,6 +241,8 @@ pub struct Runtime {
     pub clean: fn(&str) -> CleanName,
     /// The place in the sources that stands in a name.
     pub place: fn(&[u8]) -> Option<NamePlace>,
+    /// What a compiler mangled in a name, where the runtime tells it as its input has it.
+    pub mangled: fn(&str) -> Option<&str>,
     /// What kind of code a function is, by its name as written and clean.
     pub kind: fn(&str, &CleanName) -> Kind,
     /// What compiled a function, by its name.
@@ -314,6 +316,7 @@ impl Runtime {
         host_loop: None,
         clean: |name| CleanName::plain(dotnet::without_tier(name).unwrap_or(name.trim_end())),
         place: |_| None,
+        mangled: |_| None,
         kind: |_, clean| {
             if is_standard(&clean.name) {
                 Kind::Std

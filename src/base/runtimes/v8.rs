@@ -46,6 +46,10 @@ pub(super) const V8: Runtime = Runtime {
     has_source_maps: true,
     clean,
     place,
+    mangled: |name| {
+        let (word, _) = compiled_wasm(name)?;
+        (word.starts_with("_Z") || word.starts_with("_R")).then_some(word)
+    },
     kind,
     tier,
     is_script: |name| is_script(name.as_bytes()),

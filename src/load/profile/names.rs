@@ -116,7 +116,13 @@ pub(crate) fn original_name(
     name: &[u8],
 ) -> Option<(Vec<u8>, bool)> {
     let row = producer.row();
-    if !maps.renames() || !row.has_source_maps {
+    if !maps.renames() {
+        return None;
+    }
+    if let Some(name) = demangled(producer, name) {
+        return Some((name, false));
+    }
+    if !row.has_source_maps {
         return None;
     }
     let place = (row.place)(name)?;
@@ -146,6 +152,15 @@ pub(crate) fn original_name(
         &name[place.all.end..],
     ];
     Some((parts.concat(), is_word))
+}
+
+/// A name in which the runtime told a function as its compiler had mangled it: V8 does of WebAssembly, whose hash is another in each
+/// build.
+fn demangled(producer: Producer, name: &[u8]) -> Option<Vec<u8>> {
+    let name = std::str::from_utf8(name).ok()?;
+    let word = (producer.row().mangled)(name)?;
+    let shown = demangle(word.as_bytes(), NameStyle::Short);
+    (shown != word).then(|| name.replacen(word, &shown, 1).into_bytes())
 }
 
 /// A name of the original as the runtime would write it, by its word for the function: `get size`, and `Shape.area` where the
@@ -208,5 +223,34 @@ impl Shown {
             tells_place: needs.contains(Needs::FUNCTION_LINES)
                 && (code.producer().row().place)(code.name()).is_some(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn webassembly_in_v8_has_the_names_of_its_authors() {
+        let shown = |name: &str| {
+            let name = demangled(Producer::V8, name.as_bytes())?;
+            String::from_utf8(name).ok()
+        };
+        for (name, expected) in [
+            (
+                "JS:_ZN1w5alpha17h57af44c9fc7673d3E-1-turbofan",
+                Some("JS:w::alpha-1-turbofan"),
+            ),
+            ("JS:_Z3mixii-12-liftoff", Some("JS:mix-12-liftoff")),
+            ("JS:_Zinvalid-1-turbofan", None),
+            ("JS:main-1-turbofan", None),
+            ("JS:*_ZN1w5alphaE /w/x.js:1:2", None),
+        ] {
+            assert_eq!(shown(name).as_deref(), expected, "{name}");
+        }
+        assert_eq!(
+            demangled(Producer::Wasmtime, b"JS:_Z3mixii-12-liftoff"),
+            None
+        );
     }
 }
