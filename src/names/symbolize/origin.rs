@@ -21,7 +21,7 @@ pub enum Origin {
 pub struct Author {
     /// By its file.
     pub origin: Origin,
-    /// Which of the crates that may have a method of a trait has it, from 1; 0 if that is not told ([`crates_of_method`]).
+    /// Which of the crates that may have a method of a trait has it, from 1; 0 if that is not told ([`crate::runtimes::crates::crates_of_method`]).
     pub nth_crate: u8,
 }
 
