@@ -256,7 +256,7 @@ mod recording {
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
     use crate::questions::compare::Method;
-    use crate::record::plan::environment::Choice;
+    use crate::record::plan::environment::{Choice, answered};
     use crate::record::plan::options::{Asked, CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
@@ -362,6 +362,8 @@ mod recording {
                 "leave one out",
             ));
         }
+        let mut without = args.no_switch.clone();
+        without.extend(answered(&args.command).map(str::to_owned));
         Ok(run::Request {
             target,
             stop_watch,
@@ -372,7 +374,7 @@ mod recording {
             files: args.files,
             search: environment.search(),
             choice: Choice {
-                without: args.no_switch.clone(),
+                without,
                 java_agent: args.java_agent.clone(),
             },
             folder: args.output.clone(),

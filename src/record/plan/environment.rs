@@ -85,6 +85,20 @@ impl Choice {
     }
 }
 
+/// The runtime whose switch stands in the command itself: `python -X perf`, which another word for the same would change.
+#[must_use]
+pub fn answered(command: &[OsString]) -> Option<&'static str> {
+    let is_perf = |word: &OsStr| word == "perf" || word == "perf_jit";
+    let mut pairs = command.windows(2);
+    let is_pair = pairs.any(|pair| pair[0] == "-X" && is_perf(&pair[1]));
+    let is_one = || {
+        command
+            .iter()
+            .any(|word| word == "-Xperf" || word == "-Xperf_jit")
+    };
+    (is_pair || is_one()).then_some("python")
+}
+
 /// What is added to variables that `given` has or has not. `folder`: that of the recording, absolute.
 #[must_use]
 pub fn plan(
@@ -296,6 +310,18 @@ mod tests {
             here: "/w".into(),
             ..Facts::default()
         }
+    }
+
+    #[test]
+    fn a_switch_in_the_command_is_an_answer() {
+        let of = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            answered(&words)
+        };
+        assert_eq!(of("env A=1 python3 -X perf job.py"), Some("python"));
+        assert_eq!(of("python3 -Xperf_jit job.py"), Some("python"));
+        assert_eq!(of("python3 -X dev perf"), None);
+        assert_eq!(of("perf"), None);
     }
 
     fn choice(without: &[&str]) -> Choice {
