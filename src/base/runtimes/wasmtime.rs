@@ -108,18 +108,18 @@ fn is_host(name: &str) -> bool {
         "resource_drop_trampoline",
         "unsafe-intrinsics-",
     ];
-    // `wasm[0]::array_to_wasm_trampoline[4]`; `wasm::wasm_to_native_trampolines[1]` of version 9.
-    let is_entry = || {
-        let rest = name
-            .strip_prefix("wasm")
-            .filter(|rest| rest.starts_with(['[', ':']));
-        let (_, word) = rest
-            .and_then(|rest| rest.split_once("::"))
-            .unwrap_or_default();
-        let (from, to) = word.split_once("_to_").unwrap_or_default();
-        matches!(from, "array" | "native" | "wasm") && to.contains("_trampoline")
+    FRONTS.iter().any(|front| name.starts_with(front)) || is_entry(name)
+}
+
+/// `wasm[0]::array_to_wasm_trampoline[4]`, and `wasm::wasm_to_native_trampolines[1]` of version 9.
+fn is_entry(name: &str) -> bool {
+    let rest = name.strip_prefix("wasm");
+    let rest = rest.filter(|rest| rest.starts_with(['[', ':']));
+    let word = rest.and_then(|rest| Some(rest.split_once("::")?.1));
+    let Some((from, to)) = word.and_then(|word| word.split_once("_to_")) else {
+        return false;
     };
-    FRONTS.iter().any(|front| name.starts_with(front)) || is_entry()
+    matches!(from, "array" | "native" | "wasm") && to.contains("_trampoline")
 }
 
 fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {

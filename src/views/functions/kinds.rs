@@ -218,6 +218,7 @@ mod tests {
             (Wasmtime, "fib", Own),
             (Wasmtime, "wasm[0]::function[4]", Own),
             (Wasmtime, "wasm[0]::array_to_wasm_trampoline[9]", Runtime),
+            (Wasmtime, "app::trampoline", Own),
             (Wasmtime, "__qsort_r", Std),
             (Wasmtime, "strcspn", Std),
             (CPython, "py::f:/w/a.py", Own),
