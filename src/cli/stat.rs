@@ -34,7 +34,7 @@ pub(super) const PAGE: Page = Page {
         ),
     ],
     short: &[],
-    notes: "Counters that shared the processor's are scaled up to the whole time, and the share in which they ran is after them. In recordings of perf record, counts of tasks (perf record -s) and of every event are exact.",
+    notes: "Counters that shared the processor's are scaled up to the whole time, and the share in which they ran is after them. In recordings of perf record, counts of every event (-c 1) are exact. So are counts of tasks (perf record -s), if all tasks have one. ~ marks estimates.",
 };
 
 /// Arguments of `pjit stat`.

@@ -1,6 +1,9 @@
 //! Totals of `perf record`: sums over samples, and the counters of tasks where they were recorded.
 
+use rustc_hash::FxHashMap;
+
 use super::{Count, Total, Totals};
+use crate::ids::Idx as _;
 use crate::profile::Profile;
 use crate::unit::Unit;
 
@@ -13,26 +16,77 @@ pub struct Seen {
     pub allocations: Option<(u64, bool)>,
 }
 
+/// What tasks counted (`perf record -s`), and what was sampled of them, by event, pid and tid.
+#[derive(Default)]
+struct Tasks {
+    counted: FxHashMap<(usize, u32, u32), u64>,
+    sampled: FxHashMap<(usize, u32, u32), u64>,
+    /// Whether samples are missing.
+    is_cut: bool,
+}
+
+impl Tasks {
+    fn of(profile: &Profile) -> Self {
+        let recording = &profile.recording;
+        let mut tasks = Self {
+            is_cut: recording.lost > 0,
+            ..Self::default()
+        };
+        for &(pid, tid, event, count) in &recording.counters {
+            let sum = tasks.counted.entry((event, pid, tid)).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        if !tasks.counted.is_empty() {
+            for entry in &profile.entries {
+                let thread = &profile[entry.thread];
+                let key = (entry.event.index(), thread.pid, thread.tid);
+                let sum = tasks.sampled.entry(key).or_default();
+                *sum = sum.saturating_add(entry.period);
+            }
+        }
+        tasks
+    }
+
+    /// What all tasks had of an event; nothing if none told it, or not what was sampled. What a task counted to its end is exact, also
+    /// where only some of it was sampled. The kernel writes it for tasks that ended, and not for the first one: of others there are the
+    /// samples.
+    fn count(&self, event: usize) -> Option<Count> {
+        let of_event = |key: &&(usize, u32, u32)| key.0 == event;
+        let counted = || self.counted.keys().filter(of_event);
+        counted().next()?;
+        let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
+        let told = sum(&mut counted().map(|key| self.counted[key]));
+        let of = |key| self.sampled.get(key).copied().unwrap_or_default();
+        let same = sum(&mut counted().map(of));
+        // Counters that tasks handed on to each other may hold anything: 27 million page faults, of which 59 were sampled.
+        let is_other = same > 0 && !self.is_cut && (told / 2 > same || same / 2 > told);
+        if is_other {
+            return None;
+        }
+        let others = self.sampled.keys().filter(of_event);
+        let mut others = others
+            .filter(|key| !self.counted.contains_key(key))
+            .peekable();
+        let is_estimate = others.peek().is_some();
+        let rest = sum(&mut others.map(of));
+        Some(Count {
+            is_estimate,
+            ..Count::exact(told.saturating_add(rest) as f64)
+        })
+    }
+}
+
 /// The totals of a profile.
 #[must_use]
 pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
     let recording = &profile.recording;
-    let counted = |event: usize| {
-        let counters = recording.counters.iter().filter(move |c| c.2 == event);
-        counters.fold(None, |sum: Option<u64>, c| {
-            Some(sum.unwrap_or(0).saturating_add(c.3))
-        })
-    };
+    let tasks = Tasks::of(profile);
     let mut events: Vec<Total> = Vec::new();
     for (index, event) in profile.events.iter().enumerate() {
-        // What tasks counted to their end is exact, also where only some of it was sampled.
-        let count = match counted(index) {
-            Some(count) => Count::exact(count as f64),
-            None => Count {
-                is_estimate: !event.is_whole,
-                ..Count::exact(event.period as f64)
-            },
-        };
+        let count = tasks.count(index).unwrap_or_else(|| Count {
+            is_estimate: !event.is_whole,
+            ..Count::exact(event.period as f64)
+        });
         let is_time = event.unit == Unit::Nanoseconds;
         events.push(Total {
             name: event.name.clone(),
@@ -74,5 +128,40 @@ pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
         is_sampled: true,
         events,
         ..Totals::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing::ProfileBuilder;
+
+    #[test]
+    fn counters_of_tasks_are_no_total_where_a_task_has_none() {
+        for (counters, value, is_estimate) in [
+            (&[][..], 400.0, true),
+            (&[(100, 105), (101, 290)], 395.0, false),
+            // As the kernel writes them: for threads, and not for the first.
+            (&[(101, 290)], 390.0, true),
+            // It also hands on what was never counted.
+            (&[(101, 27_790_394)], 400.0, true),
+            // Another task than those that were sampled.
+            (&[(100, 105), (101, 290), (102, 7)], 402.0, false),
+        ] {
+            let mut builder = ProfileBuilder::default();
+            builder.sample("first", "a;main", 100);
+            builder.sample("second", "b;main", 300);
+            let mut profile = builder.finish();
+            let counters = counters.iter().map(|&(task, count)| (task, task, 0, count));
+            profile.recording.counters.extend(counters);
+            let count = sampled(&profile, Seen::default()).events[0].count;
+            let told = (count.value, count.is_estimate);
+            assert_eq!(
+                told,
+                (value, is_estimate),
+                "{:?}",
+                profile.recording.counters
+            );
+        }
     }
 }
