@@ -326,3 +326,59 @@ fn of_a_runtime_without_names_packages_are_own_and_the_runtime_never() {
     let (basis, own) = of(&["_PyEval_EvalFrameDefault@python3.11;_start@python3.11"]);
     assert_eq!((basis, own), (Basis::Name, Vec::new()));
 }
+
+/// Two automatons say what the patterns say one by one.
+#[test]
+fn rows_are_those_whose_patterns_fit_one_by_one() {
+    const NAMES: [&str; 26] = [
+        "",
+        "malloc",
+        "_int_malloc",
+        "xmalloc",
+        "__memmove_avx_unaligned_erms",
+        "qsort_r",
+        "std::__introsort_loop<int*>",
+        "mine::qsort",
+        "pthread_mutex_lock",
+        "clear_page_erms",
+        "finish_task_switch.isra.0",
+        "unknown_to_the_kernel",
+        "v8::internal::StackGuard::HandleGCInterrupts",
+        "Builtins_LoadIC_Megamorphic",
+        "Runtime_CompileLazy",
+        "JS:*f /w/x.js:1:2",
+        "_PyEval_EvalFrameDefault",
+        "gc_collect_main",
+        "Runtime_RegExpExec",
+        "cranelift_codegen::isa::x64::lower",
+        "wasmtime::runtime::vm::instance::Instance::new",
+        "ObjectMonitor::enter",
+        "G1ParScanThreadState::trim_queue",
+        "zend_jit",
+        "runtime.mallocgc",
+        "operationNewArray",
+    ];
+    let scopes = Producer::ALL.map(Scope::Runtime).into_iter();
+    let others = [Scope::Go, Scope::Compiler, Scope::Native, Scope::Kernel];
+    let mut found = 0;
+    for scope in scopes.chain(others) {
+        let mut caches = FxHashMap::default();
+        for name in NAMES {
+            let fits = |pattern: &str| {
+                let mut regex = regex::bytes::RegexBuilder::new(pattern);
+                let regex = regex.unicode(false).ignore_whitespace(true).build();
+                regex.expect("a pattern").is_match(name.as_bytes())
+            };
+            let rows = scope.rows().iter().filter(|row| fits(row.pattern));
+            let first = rows.min_by_key(|row| row.rank);
+            let expected = first.map(|row| (row.rank, row.name));
+            assert_eq!(
+                row_of(scope, &mut caches, name),
+                expected,
+                "{scope:?} {name}"
+            );
+            found += usize::from(expected.is_some());
+        }
+    }
+    assert!(found > 40, "{found}");
+}
