@@ -6,7 +6,7 @@ use super::{AskError, Asked, Question, Request, forget_large};
 use crate::check::Numbers;
 use crate::functions::Functions;
 use crate::functions::edges::Edges;
-use crate::functions::payers::{Grouping, Payers, Spending};
+use crate::functions::payers::{Grouping, Payer, Payers, Spending};
 use crate::functions::tally::Tally;
 use crate::load::Library;
 use crate::needs::Needs;
@@ -19,6 +19,7 @@ use crate::questions;
 use crate::questions::hosts::{self, Hosts};
 use crate::questions::over_time::{self, OverTime, worth_a_line};
 use crate::questions::summary::{self as question, Wanted};
+use crate::runtimes::Ecosystem;
 
 /// Where the weight goes.
 #[derive(Debug, Clone, Default)]
@@ -127,6 +128,14 @@ impl Question for Summary {
             _ => Grouping::Programs,
         };
         let spending = Spending::of(&profile, &tally, payers, grouping);
+        for (name, regex) in &functions.corrections.packages {
+            let is_it =
+                |payer: &Payer| payer.ecosystem == Some(Ecosystem::Named) && payer.name == *name;
+            if !spending.payers.iter().any(is_it) {
+                let line = format!("--package {name}={regex}: no function with samples matches");
+                library.diag().warn(line);
+            }
+        }
         let over = view
             .over_time
             .then(|| over(&profile, &functions, &tally))

@@ -797,6 +797,11 @@ fn statuses_are_those_that_scripts_rely_on() {
             0,
             "--own no such function: no function with samples matches",
         ),
+        (
+            &["summary", "--package", "x=no such function"],
+            0,
+            "--package x=no such function: no function with samples matches",
+        ),
         (&["summary", "--budget", "11"], 2, "12 lines or more"),
         (
             &["report", "--focus", "no such function"],

@@ -386,6 +386,40 @@ fn a_perf_map_of_a_later_process_is_not_used() {
     }
 }
 
+/// Programs that had one number, one after the other: the last one got the time of all.
+#[test]
+fn a_number_that_is_given_again_is_of_another_process() {
+    let mut recording = Recording::new(Stacks::Callchain);
+    for (nth, name) in [&b"first"[..], b"second", b"third"].into_iter().enumerate() {
+        let begin = NOW + nth as u64 * SECOND;
+        recording.fork(PID, 1, begin);
+        recording.exec(PID, name, begin + 1);
+        for i in 0..=nth as u64 {
+            recording.sample(&Sample {
+                ip: JIT,
+                pid: PID,
+                tid: PID,
+                time: begin + 10 + i,
+                period: 1,
+                chain: &[CONTEXT_USER, JIT],
+                user: None,
+            });
+        }
+        recording.exit(PID, 1, begin + SECOND / 2);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    fs::write(&data, recording.file()).expect("written");
+    let view = ["summary", "--by", "process", "--format", "json", "-i"];
+    let ended = limited(pjit().args(view).arg(&data));
+    let answer: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let processes = answer["processes"].as_array().expect("processes").iter();
+    let processes = processes.map(|process| (process["name"].clone(), process["samples"].clone()));
+    let expected = [("third", 3), ("second", 2), ("first", 1)];
+    let expected = expected.map(|(name, samples)| (name.into(), samples.into()));
+    assert_eq!(processes.collect::<Vec<_>>(), expected, "{}", ended.stdout);
+}
+
 /// In a container a process has a number that the recording does not know, and its map is called so.
 #[test]
 fn a_named_perf_map_is_used_or_is_said_not_to_be() {
