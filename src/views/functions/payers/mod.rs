@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
-use regex_automata::{Anchored, Input, MatchKind, PatternSet};
+use regex_automata::{Input, MatchKind, PatternSet};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
@@ -142,8 +142,8 @@ pub struct Payers<'p> {
     /// The same of those that are no packages.
     nobodies: Vec<(&'static str, PayerId)>,
     activities: IndexVec<ActivityId, &'static str>,
-    /// What automatons of activities have made of themselves, by scope and whether they are anchored.
-    caches: RefCell<FxHashMap<(usize, bool), Cache>>,
+    /// What automatons of activities have made of themselves, by scope.
+    caches: RefCell<FxHashMap<usize, Cache>>,
 }
 
 impl<'p> Payers<'p> {
@@ -650,88 +650,46 @@ impl<'p> Payers<'p> {
     }
 }
 
-/// Some of a scope's rows, and what finds those that fit.
-struct Patterns {
-    rows: Vec<usize>,
-    dfa: DFA,
-    anchored: Anchored,
-}
-
 /// The patterns of a scope, made when it first occurs, for all recordings. The lazy automaton alone: `RegexSet` makes a second one
-/// backwards, and looks for literals, which together takes twice as long. Those that fit at the beginning of a name alone, which most
-/// do, have one of their own: it ends at the first letter that is none of theirs, and has a third of the states. Nothing if they are
-/// no patterns.
-fn patterns(scope: Scope) -> &'static [Patterns] {
-    static ALL: [OnceLock<Vec<Patterns>>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
-    ALL[scope.index()].get_or_init(|| {
-        let texts: Vec<&str> = scope.rows().iter().map(|row| row.pattern).collect();
+/// backwards, and looks for literals, which together takes twice as long. Nothing if they are no patterns.
+fn set(scope: Scope) -> Option<&'static DFA> {
+    static SETS: [OnceLock<Option<DFA>>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
+    let set = SETS[scope.index()].get_or_init(|| {
+        let patterns: Vec<&str> = scope.rows().iter().map(|row| row.pattern).collect();
         // Classes of Unicode's letters take a quarter of a summary; names of code are ASCII where it matters.
         let syntax = syntax::Config::new().unicode(false).utf8(false);
-        let parsed = syntax::parse_many_with(&texts, &syntax.ignore_whitespace(true));
-        let Ok(parsed) = parsed else {
-            return Vec::new();
-        };
         let forward = thompson::Config::new()
             .utf8(false)
             .which_captures(WhichCaptures::None);
-        let made = [Anchored::Yes, Anchored::No]
-            .into_iter()
-            .filter_map(|anchored| {
-                let begins = |row: &usize| {
-                    parsed[*row]
-                        .properties()
-                        .look_set_prefix()
-                        .contains_anchor()
-                };
-                let rows = (0..parsed.len()).filter(|row| begins(row) == anchored.is_anchored());
-                let rows: Vec<usize> = rows.collect();
-                let some: Vec<_> = rows.iter().map(|row| &parsed[*row]).collect();
-                let mut compiler = thompson::Compiler::new();
-                let nfa = compiler
-                    .configure(forward.clone())
-                    .build_many_from_hir(&some);
-                let all = DFA::config().match_kind(MatchKind::All);
-                let dfa = DFA::builder()
-                    .configure(all)
-                    .build_from_nfa(nfa.ok()?)
-                    .ok()?;
-                (!rows.is_empty()).then_some(Patterns {
-                    rows,
-                    dfa,
-                    anchored,
-                })
-            });
-        made.collect()
-    })
+        let all = DFA::config().match_kind(MatchKind::All);
+        let set = DFA::builder()
+            .syntax(syntax.ignore_whitespace(true))
+            .thompson(forward)
+            .configure(all)
+            .build_many(&patterns);
+        set.ok()
+    });
+    set.as_ref()
 }
 
-/// What a scope's rows say of a name: that with the lowest rank, the first of these.
+/// What a scope's rows say of a name: that with the lowest rank.
 fn row_of(
     scope: Scope,
-    caches: &mut FxHashMap<(usize, bool), Cache>,
+    caches: &mut FxHashMap<usize, Cache>,
     name: &str,
 ) -> Option<(u8, &'static str)> {
-    let mut best: Option<usize> = None;
-    for Patterns {
-        rows,
-        dfa,
-        anchored,
-    } in patterns(scope)
-    {
-        let key = (scope.index(), anchored.is_anchored());
-        let cache = caches.entry(key).or_insert_with(|| dfa.create_cache());
-        let mut matches = PatternSet::new(rows.len());
-        let input = Input::new(name.as_bytes()).anchored(*anchored);
-        dfa.try_which_overlapping_matches(cache, &input, &mut matches)
-            .ok()?;
-        let found = matches.iter().map(|row| rows[row.as_usize()]);
-        best = best
-            .into_iter()
-            .chain(found)
-            .min_by_key(|row| (scope.rows()[*row].rank, *row));
-    }
-    let row = &scope.rows()[best?];
-    Some((row.rank, row.name))
+    let set = set(scope)?;
+    let rows = scope.rows();
+    let cache = caches
+        .entry(scope.index())
+        .or_insert_with(|| set.create_cache());
+    let mut matches = PatternSet::new(rows.len());
+    let input = Input::new(name.as_bytes());
+    set.try_which_overlapping_matches(cache, &input, &mut matches)
+        .ok()?;
+    let rows = matches.iter().map(|row| &rows[row.as_usize()]);
+    let lowest = rows.min_by_key(|row| row.rank)?;
+    Some((lowest.rank, lowest.name))
 }
 
 /// By path of an own file: as much of it as tells it from the others.

@@ -327,7 +327,7 @@ fn of_a_runtime_without_names_packages_are_own_and_the_runtime_never() {
     assert_eq!((basis, own), (Basis::Name, Vec::new()));
 }
 
-/// Two automatons say what the patterns say one by one.
+/// One automaton says what the patterns say one by one.
 #[test]
 fn rows_are_those_whose_patterns_fit_one_by_one() {
     const NAMES: [&str; 26] = [
