@@ -25,7 +25,8 @@ const puppeteer = require('puppeteer-core');
   await page.goto('file://' + folder + '/dist/release/index.html#localProfilePath=' + script);
   await page.waitForFunction(() => document.body.innerText.includes('Left Heavy'), {timeout: 120000});
   await page.keyboard.press('3');
-  await page.waitForSelector('table tr', {timeout: 60000});
+  // The head comes first.
+  await page.waitForFunction(() => document.querySelectorAll('table tr').length > 1, {timeout: 60000});
   answer.title = await page.evaluate(() => document.title + ' ' + document.body.innerText.split('Sandwich').pop().slice(0, 200));
   answer.rows = await page.evaluate(() => [...document.querySelectorAll('table tr')].map(row => [...row.children].map(cell => cell.textContent)));
   console.log(JSON.stringify(answer));

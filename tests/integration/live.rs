@@ -90,8 +90,9 @@ impl Lab {
         };
         let mut recorded = run()?;
         // Where another recording asks for build IDs at the same time, perf 6.1 takes some that are none, and aborts.
-        for _ in 0..2 {
+        for attempt in 0..5 {
             if recorded.status.code().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(200 * attempt));
                 recorded = run()?;
             }
         }
