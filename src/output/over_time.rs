@@ -31,16 +31,17 @@ const NAME: usize = 20;
 #[must_use]
 pub fn page(summary: &Summary, over: &OverTime, options: &PageOptions) -> Page {
     let most = (options.lines / 10).max(MOST);
-    let maker = Maker {
-        summary,
-        over,
-        most,
-    };
-    let tables = [maker.spells(), maker.phases(), maker.gaps(), maker.series()];
+    let maker = Maker { summary, over };
+    let tables = [
+        maker.spells(most),
+        maker.phases(),
+        maker.gaps(most),
+        maker.series(),
+    ];
     let mut page = Page {
         head: head(summary, options),
         parts: Vec::new(),
-        foot: maker.foot(),
+        foot: maker.foot(most),
     };
     let fixed = page.head.len() + page.foot.len();
     let wants = tables
@@ -91,8 +92,6 @@ const SPELLS: &str = "spells";
 struct Maker<'m> {
     summary: &'m Summary,
     over: &'m OverTime,
-    /// So many rows.
-    most: usize,
 }
 
 impl Maker<'_> {
@@ -111,23 +110,20 @@ impl Maker<'_> {
     }
 
     /// The heaviest, and the one with the longest of all: that is what users feel.
-    fn shown_spells(&self) -> Vec<&Spell> {
-        let all = &self.over.spells;
-        let mut shown: Vec<&Spell> = all.iter().take(self.most).collect();
-        let rest = all.iter().skip(self.most);
-        let longest = rest.max_by_key(|spell| spell.lengths[spell.longest]);
-        let longest = longest.filter(|spell| {
-            let length = |spell: &Spell| spell.lengths[spell.longest];
-            shown.iter().all(|other| length(other) < length(spell))
-        });
+    fn shown_spells(&self, most: usize) -> Vec<&Spell> {
+        let length = |spell: &Spell| spell.lengths[spell.longest];
+        let (shown, rest) = self.over.spells.split_at(most.min(self.over.spells.len()));
+        let mut shown: Vec<&Spell> = shown.iter().collect();
+        let longest = rest.iter().max_by_key(|spell| length(spell));
+        let longest = longest.filter(|longest| shown.iter().all(|of| length(of) < length(longest)));
         if let (Some(longest), Some(last)) = (longest, shown.last_mut()) {
             *last = longest;
         }
         shown
     }
 
-    fn spells(&self) -> Table {
-        let shown = self.shown_spells();
+    fn spells(&self, most: usize) -> Table {
+        let shown = self.shown_spells(most);
         let rows = shown.iter().map(|spell| {
             vec![
                 format!("{} x", spell.at.len()),
@@ -224,8 +220,8 @@ impl Maker<'_> {
         format!("{:.1}%", 100.0 * phase.count.period as f64 / all)
     }
 
-    fn gaps(&self) -> Table {
-        let rows = self.over.gaps.iter().take(self.most).map(|gaps| {
+    fn gaps(&self, most: usize) -> Table {
+        let rows = self.over.gaps.iter().take(most).map(|gaps| {
             let longest = gaps.longest().copied();
             let cell = |text: &dyn Fn(&crate::questions::over_time::Gap) -> String| {
                 longest.as_ref().map_or_else(String::new, text)
@@ -276,7 +272,7 @@ impl Maker<'_> {
         }
     }
 
-    fn foot(&self) -> Vec<String> {
+    fn foot(&self, most: usize) -> Vec<String> {
         let over = self.over;
         let mut lines = Vec::new();
         let threads = over.threads.len();
@@ -300,7 +296,7 @@ impl Maker<'_> {
         } else if !over.knows_waits {
             lines.push("samples know no calls: two calls without a break are one spell".to_owned());
         }
-        let others = over.spells.len().saturating_sub(self.most);
+        let others = over.spells.len().saturating_sub(most);
         if others > 0 {
             let s = if others == 1 { "" } else { "s" };
             lines.push(format!(
@@ -355,11 +351,7 @@ fn bars(columns: &[Option<f64>]) -> String {
 /// Rows of CSV: phases, spells and gaps with their times.
 #[must_use]
 pub fn csv_rows(summary: &Summary, over: &OverTime) -> Vec<Vec<String>> {
-    let maker = Maker {
-        summary,
-        over,
-        most: MOST,
-    };
+    let maker = Maker { summary, over };
     let head = [
         "what", "number", "from", "to", "pid", "tid", "comm", "function",
     ];
@@ -416,11 +408,7 @@ pub fn csv_rows(summary: &Summary, over: &OverTime) -> Vec<Vec<String>> {
 /// As JSON has it, with so many of each at most.
 #[must_use]
 pub fn document(summary: &Summary, over: &OverTime, most: usize) -> Value {
-    let maker = Maker {
-        summary,
-        over,
-        most: MOST,
-    };
+    let maker = Maker { summary, over };
     let number = |seconds: f64| super::json::number(seconds);
     let since = |time: u64| number(maker.since(time));
     let seconds = |ns: u64| number(ns as f64 * 1e-9);

@@ -74,19 +74,19 @@ fn crate_within(name: &str, depth: usize) -> Option<&str> {
 pub fn crates_of_method(name: &str) -> SmallVec<[&str; 4]> {
     const MOST: usize = 8;
     let mut crates: SmallVec<[&str; 4]> = SmallVec::new();
-    let Some((_, of_trait)) = implemented(name).filter(|(_, of_trait)| !of_trait.is_empty()) else {
+    let Some((of, of_trait)) = implemented(name).filter(|(_, of_trait)| !of_trait.is_empty())
+    else {
         return crates;
     };
-    let end = of_trait.as_ptr() as usize + of_trait.len() - name.as_ptr() as usize;
-    let inside = &name[..end];
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    for (at, _) in inside.match_indices("::") {
-        let front = &inside[..at];
-        let word = &front[front.trim_end_matches(is_of_word).len()..];
-        let is_first = !front[..front.len() - word.len()].ends_with("::");
-        let is_new = !word.is_empty() && !is_rust_std(word) && !crates.contains(&word);
-        if is_first && is_new && crates.len() < MOST {
-            crates.push(word);
+    for part in [of, of_trait] {
+        for (at, _) in part.match_indices("::") {
+            let (before, word) = part[..at].split_at(part[..at].trim_end_matches(is_of_word).len());
+            let is_first = !word.is_empty() && !before.ends_with("::");
+            let is_new = !is_rust_std(word) && !crates.contains(&word);
+            if is_first && is_new && crates.len() < MOST {
+                crates.push(word);
+            }
         }
     }
     if crates.len() < 2 {

@@ -1,6 +1,6 @@
 //! Totals of `perf record`: sums over samples, and the counters of tasks where they were recorded.
 
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 use super::{Count, Total, Totals};
 use crate::ids::Idx as _;
@@ -16,74 +16,58 @@ pub struct Seen {
     pub allocations: Option<(u64, bool)>,
 }
 
-/// What tasks counted (`perf record -s`), and what was sampled of them, by event, pid and tid.
-#[derive(Default)]
-struct Tasks {
-    counted: FxHashMap<(usize, u32, u32), u64>,
-    sampled: FxHashMap<(usize, u32, u32), u64>,
-    /// Whether samples are missing.
-    is_cut: bool,
+/// By event, pid and tid: what a task counted (`perf record -s`), if it told, and what was sampled of it.
+type Tasks = BTreeMap<(usize, u32, u32), (Option<u64>, u64)>;
+
+fn tasks(profile: &Profile) -> Tasks {
+    let mut tasks = Tasks::new();
+    for &(pid, tid, event, count) in &profile.recording.counters {
+        let (told, _) = tasks.entry((event, pid, tid)).or_default();
+        *told = Some(told.unwrap_or(0).saturating_add(count));
+    }
+    if !tasks.is_empty() {
+        for entry in &profile.entries {
+            let thread = &profile[entry.thread];
+            let key = (entry.event.index(), thread.pid, thread.tid);
+            let (_, sampled) = tasks.entry(key).or_default();
+            *sampled = sampled.saturating_add(entry.period);
+        }
+    }
+    tasks
 }
 
-impl Tasks {
-    fn of(profile: &Profile) -> Self {
-        let recording = &profile.recording;
-        let mut tasks = Self {
-            is_cut: recording.lost > 0,
-            ..Self::default()
-        };
-        for &(pid, tid, event, count) in &recording.counters {
-            let sum = tasks.counted.entry((event, pid, tid)).or_default();
-            *sum = sum.saturating_add(count);
-        }
-        if !tasks.counted.is_empty() {
-            for entry in &profile.entries {
-                let thread = &profile[entry.thread];
-                let key = (entry.event.index(), thread.pid, thread.tid);
-                let sum = tasks.sampled.entry(key).or_default();
-                *sum = sum.saturating_add(entry.period);
+/// What all tasks had of an event; nothing if none told it, or not what was sampled. What a task counted to its end is exact, also where
+/// only some of it was sampled. The kernel writes it for tasks that ended, and not for the first one: of others there are the samples.
+fn of_tasks(tasks: &Tasks, event: usize, is_cut: bool) -> Option<Count> {
+    let of_event = tasks.range((event, 0, 0)..=(event, u32::MAX, u32::MAX));
+    let (mut told, mut same, mut rest): (Option<u64>, u64, Option<u64>) = (None, 0, None);
+    for (_, &(counted, sampled)) in of_event {
+        match counted {
+            Some(count) => {
+                told = Some(told.unwrap_or(0).saturating_add(count));
+                same = same.saturating_add(sampled);
             }
+            None => rest = Some(rest.unwrap_or(0).saturating_add(sampled)),
         }
-        tasks
     }
-
-    /// What all tasks had of an event; nothing if none told it, or not what was sampled. What a task counted to its end is exact, also
-    /// where only some of it was sampled. The kernel writes it for tasks that ended, and not for the first one: of others there are the
-    /// samples.
-    fn count(&self, event: usize) -> Option<Count> {
-        let of_event = |key: &&(usize, u32, u32)| key.0 == event;
-        let counted = || self.counted.keys().filter(of_event);
-        counted().next()?;
-        let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
-        let told = sum(&mut counted().map(|key| self.counted[key]));
-        let of = |key| self.sampled.get(key).copied().unwrap_or_default();
-        let same = sum(&mut counted().map(of));
-        // Counters that tasks handed on to each other may hold anything: 27 million page faults, of which 59 were sampled.
-        let is_other = same > 0 && !self.is_cut && (told / 2 > same || same / 2 > told);
-        if is_other {
-            return None;
-        }
-        let others = self.sampled.keys().filter(of_event);
-        let mut others = others
-            .filter(|key| !self.counted.contains_key(key))
-            .peekable();
-        let is_estimate = others.peek().is_some();
-        let rest = sum(&mut others.map(of));
-        Some(Count {
-            is_estimate,
-            ..Count::exact(told.saturating_add(rest) as f64)
-        })
-    }
+    let told = told?;
+    // Counters that tasks handed on to each other may hold anything: 27 million page faults, of which 59 were sampled.
+    let is_other = same > 0 && !is_cut && (told / 2 > same || same / 2 > told);
+    (!is_other).then(|| Count {
+        is_estimate: rest.is_some(),
+        ..Count::exact(told.saturating_add(rest.unwrap_or(0)) as f64)
+    })
 }
 
 /// The totals of a profile.
 #[must_use]
 pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
     let recording = &profile.recording;
-    let tasks = Tasks::of(profile);
+    let tasks = tasks(profile);
+    let is_cut = recording.lost > 0;
     let mut events: Vec<Total> = Vec::new();
     for (index, event) in profile.events.iter().enumerate() {
-        let count = tasks.count(index).unwrap_or_else(|| Count {
+        let count = of_tasks(&tasks, index, is_cut).unwrap_or_else(|| Count {
             is_estimate: !event.is_whole,
             ..Count::exact(event.period as f64)
         });

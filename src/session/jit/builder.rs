@@ -20,7 +20,7 @@ use super::marker::{Change, Marker, MarkerId};
 use super::memory::{Anonymous, Program, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::{absent, find_dumps};
-use super::{Birth, JitIndex, JitObjectId, ProcessId, perfmaps, replay};
+use super::{Birth, Births, JitIndex, JitObjectId, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::find::{JitSearch, MarkerName, file_name, marker_name};
@@ -440,9 +440,6 @@ impl<'a> JitBuilder<'a> {
         pids.map(|marker| (marker.process, marker.number)).collect()
     }
 }
-
-/// The births of processes that came of others.
-type Births = FxHashMap<ProcessId, Birth>;
 
 /// The programs with executable memory of their own, those of a process in order.
 fn programs(

@@ -234,7 +234,7 @@ pub struct JitIndex<'a> {
     /// The processes with maps of code that keeps frame pointers where it calls.
     keeping: FxHashSet<ProcessId>,
     /// Of processes that were born while it was recorded.
-    births: FxHashMap<ProcessId, Birth>,
+    births: Births,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
     /// The processes that mapped a dump that was found.
     merged: FxHashSet<ProcessId>,
@@ -312,8 +312,26 @@ struct Birth {
     until: Timestamp,
 }
 
+/// The births of processes that came of others.
+type Births = FxHashMap<ProcessId, Birth>;
+
 /// So many ancestors are asked for a perf map.
 const MAX_ANCESTORS: usize = 64;
+
+/// A process at a time, and those whose memory it had then, as long as none had begun another program: each with the time at which it was
+/// handed on.
+fn lineage(
+    births: &Births,
+    process: ProcessId,
+    time: Timestamp,
+) -> impl Iterator<Item = (ProcessId, Timestamp)> {
+    let parent = |&(of, now): &(ProcessId, Timestamp)| {
+        let birth = births.get(&of).filter(|birth| birth.until > now)?;
+        Some((birth.parent, now.min(birth.at)))
+    };
+    std::iter::successors(Some((process, time)), parent).take(MAX_ANCESTORS)
+}
+
 /// Runtimes tell of code at most so long after it ran first. The agent of HotSpot took up to 35 ms.
 const LATE: u64 = 1_000_000_000;
 
@@ -496,8 +514,7 @@ impl<'a> JitIndex<'a> {
         if self.perf_maps.is_empty() {
             return None;
         }
-        let (mut owner, mut now) = (process, time);
-        for _ in 0..MAX_ANCESTORS {
+        for (owner, now) in lineage(&self.births, process, time) {
             let map = self.perf_maps.get(&owner).filter(|map| map.is_of(now));
             if let Some(map) = map
                 && (owner == process || map.was_there(at, now))
@@ -508,11 +525,6 @@ impl<'a> JitIndex<'a> {
                 let span = (owner == process).then_some((map.from, map.until));
                 return (!is_dumped).then_some((hit, span));
             }
-            let birth = self.births.get(&owner)?;
-            if birth.until <= now {
-                return None;
-            }
-            (owner, now) = (birth.parent, now.min(birth.at));
         }
         None
     }

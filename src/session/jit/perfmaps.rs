@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use super::claims::FOREVER;
 use super::clock::RecordingClock;
 use super::codes::{CodeList, MapCodes, filled};
 use super::files::Finder;
@@ -13,8 +12,8 @@ use super::found::FoundFile;
 use super::memory::{Anonymous, Program, not_yet, unite};
 use super::owners::{Lives, STALE};
 use super::{
-    Absence, Birth, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats,
-    MAX_ANCESTORS, OwnMap, ProcessId, has,
+    Absence, Birth, Births, JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats,
+    OwnMap, ProcessId, has, lineage,
 };
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
@@ -87,11 +86,7 @@ impl<'a> Maps<'_, 'a> {
             }));
             let has_dump = index.merged.contains(&process);
             let what = perf_map_path(pid);
-            let look = Look::new(
-                self.diag,
-                Kind::PerfMap,
-                what.as_os_str().as_encoded_bytes(),
-            );
+            let look = look(self.diag, &what);
             let found = candidates.into_iter().find_map(|(place, claim)| {
                 let door = look.doors([place]).next()?;
                 let path = door.path();
@@ -138,19 +133,19 @@ impl<'a> Maps<'_, 'a> {
     pub(super) fn find_heirs(
         &mut self,
         programs: &mut BTreeMap<ProcessId, Vec<Program>>,
-        births: &FxHashMap<ProcessId, Birth>,
+        births: &Births,
         (pids, inner): (&IndexSlice<ProcessId, [u32]>, &FxHashMap<ProcessId, u32>),
     ) {
         let mut children: Vec<ProcessId> = births.keys().copied().collect();
         children.sort_unstable();
         for child in children {
             let (birth, pid) = (births[&child], pids[child]);
-            if !ancestors(births, child).any(|(owner, _)| programs.contains_key(&owner)) {
+            let mut before = lineage(births, birth.parent, birth.at);
+            if !before.any(|(owner, _)| programs.contains_key(&owner)) {
                 continue;
             }
             let what = perf_map_path(pid);
-            let what = what.as_os_str().as_encoded_bytes();
-            let look = Look::new(self.diag, Kind::PerfMap, what);
+            let look = look(self.diag, &what);
             let inner = inner.get(&child).copied().unwrap_or(pid);
             let candidates = self.finder.places.perf_map_candidates(pid, inner);
             let found = candidates.into_iter().find_map(|(place, _)| {
@@ -162,7 +157,7 @@ impl<'a> Maps<'_, 'a> {
                 process: child,
                 from: birth.at,
                 until: birth.until,
-                memory: Anonymous::inherited(pid, inherited(programs, births, child)),
+                memory: Anonymous::inherited(pid, inherited(programs, births, birth)),
             };
             if self.why_stale(&map, &file, &heir).is_some() {
                 continue;
@@ -187,11 +182,7 @@ impl<'a> Maps<'_, 'a> {
             if is_in(&self.used, path) || is_in(&self.refused, path) {
                 continue;
             }
-            let look = Look::new(
-                self.diag,
-                Kind::PerfMap,
-                path.as_os_str().as_encoded_bytes(),
-            );
+            let look = look(self.diag, path);
             let problem = if self.map(&door, &look).is_some() {
                 "of no process of this recording with code that was made at run time"
             } else if is_in(&self.refused, path) {
@@ -239,11 +230,7 @@ impl<'a> Maps<'_, 'a> {
         let lives = self.lives;
         for (door, anybodys) in self.finder.places.other_perf_maps(|pid| lives.knows(pid)) {
             let path = door.path();
-            let look = Look::new(
-                self.diag,
-                Kind::PerfMap,
-                path.as_os_str().as_encoded_bytes(),
-            );
+            let look = look(self.diag, path);
             let Some((file, map)) = self.map(&door, &look) else {
                 continue;
             };
@@ -350,29 +337,14 @@ impl<'a> Maps<'_, 'a> {
     }
 }
 
-/// The processes whose memory a process came to by forks, each with the time at which it was handed on.
-fn ancestors(
-    births: &FxHashMap<ProcessId, Birth>,
-    child: ProcessId,
-) -> impl Iterator<Item = (ProcessId, Timestamp)> {
-    let handed_on = move |of: ProcessId, now: Timestamp| {
-        let birth = births
-            .get(&of)
-            .filter(|birth| of == child || birth.until > now)?;
-        Some((birth.parent, now.min(birth.at)))
-    };
-    let first = handed_on(child, FOREVER);
-    std::iter::successors(first, move |&(of, now)| handed_on(of, now)).take(MAX_ANCESTORS)
-}
-
 /// Executable memory that a process has from those before it.
 fn inherited(
     programs: &BTreeMap<ProcessId, Vec<Program>>,
-    births: &FxHashMap<ProcessId, Birth>,
-    child: ProcessId,
+    births: &Births,
+    birth: Birth,
 ) -> BTreeMap<u64, u64> {
     let mut all = BTreeMap::new();
-    for (owner, now) in ancestors(births, child) {
+    for (owner, now) in lineage(births, birth.parent, birth.at) {
         let programs = programs.get(&owner).into_iter().flatten();
         for program in programs.filter(|program| program.from <= now && now < program.until) {
             let mappings = program.memory.mappings.iter();
@@ -382,6 +354,11 @@ fn inherited(
         }
     }
     all
+}
+
+/// What is noted of the search for a map.
+fn look<'l>(diag: &'l Diagnostics, path: &'l Path) -> Look<'l> {
+    Look::new(diag, Kind::PerfMap, path.as_os_str().as_encoded_bytes())
 }
 
 fn is_in(files: &[PathBuf], path: &Path) -> bool {
