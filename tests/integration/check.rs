@@ -667,6 +667,30 @@ fn runtime_code_without_a_dump_asks_for_one() {
 }
 
 #[test]
+fn a_process_that_no_record_tells_of_is_told_from_a_hole_in_its_mappings() {
+    // Slices of `--switch-output` do not repeat the mappings of a command's children.
+    let mut recording = in_memory(10, 50, Stacks::None);
+    for (pid, number) in (0..50).flat_map(|number| [(10, number), (11, number)]) {
+        recording.sample(&Sample {
+            ip: 0x70_0010,
+            pid,
+            tid: pid,
+            time: 2000 + number,
+            period: 100,
+            chain: &[],
+            user: None,
+        });
+    }
+    let table = check_bytes(&recording.file(), &[]);
+    for check in ["symbols.untold-process", "symbols.unmapped"] {
+        let line = table.line(check);
+        assert!(line.contains("33.33%"), "{}", table.text);
+    }
+    let fixes = table.fixes("symbols.untold-process").join(" ");
+    assert!(fixes.contains("perf record -a"), "{fixes}");
+}
+
+#[test]
 fn a_stale_perf_map_is_named() {
     // No process has this id: Linux ends at 4194304.
     let pid = 4_190_000 + std::process::id() % 4000;

@@ -466,9 +466,10 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
             });
         }
         (Target::Nowhere, CpuMode::User) => {
-            let runtime = is_runtime_memory(session, thread, pc.at);
-            return Some(if runtime {
+            return Some(if is_runtime_memory(session, thread, pc.at) {
                 Reason::JitWithoutDump
+            } else if session.final_mappings(thread).next().is_none() {
+                Reason::UntoldProcess
             } else {
                 Reason::Unmapped
             });

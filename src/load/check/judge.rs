@@ -912,6 +912,14 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Draft {
             "in the kernel, with the names of another one: ",
         )
         .fixed_by(for_kernel_symbols()),
+        Reason::UntoldProcess => row(
+            "symbols.untold-process",
+            "in processes whose start and mappings stand in no record: ",
+        )
+        .fixed_by([Remedy::from(
+            "perf record -a repeats those of all processes in each slice of --switch-output; else records were lost: ",
+        )
+        .then(Remedy::record("-m 16M"))]),
         Reason::Unmapped => match cut_dumps(evidence) {
             Some(dumps) => row(
                 "symbols.unmapped",

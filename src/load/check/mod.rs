@@ -308,6 +308,8 @@ pub enum Reason {
     NoKernelSymbols,
     /// The kernel's symbols are those of another kernel: there are names, but wrong ones.
     OtherKernel,
+    /// No record tells what its process mapped: the process began in an earlier slice.
+    UntoldProcess,
     /// Nothing was mapped there.
     Unmapped,
     /// Guests, hypervisors, named memory.
