@@ -27,7 +27,8 @@ fn built(lab: &Lab, source: &str, name: &str, options: &[&str]) -> bool {
 /// A function of this name that takes some tenths of a second, so many lines below the top of its file.
 fn program(function: &str, lines: usize) -> String {
     let above = "\n".repeat(lines);
-    let body = "(long n) { for (long i = 0; i < n; i++) sum += i; }";
+    // Each product waits for the one before, on every machine; sums in memory do not on some.
+    let body = "(long n) { unsigned long x = sum; for (long i = 0; i < n; i++) x = x * 6364136223846793005ul + 1; sum = x; }";
     let declared = format!("__attribute__((noinline)) void {function}(long n);\n");
     let loops = LOOP.replace("FUNCTION", function);
     format!("{declared}{loops}{above}__attribute__((noinline)) void {function}{body}\n")

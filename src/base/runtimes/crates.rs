@@ -116,18 +116,23 @@ fn implemented(name: &str) -> Option<(&str, &str)> {
             _ => {}
         }
     }
-    let (mut of, behind) = match cut {
+    let (of, behind) = match cut {
         Some(at) => (&inner[..at], inner.get(at + 4..end).unwrap_or_default()),
         None => (&inner[..end], ""),
     };
-    for word in ["&", "*", "[", "(", "mut ", "const ", "dyn "]
-        .iter()
-        .cycle()
-        .take(28)
-    {
-        of = of.strip_prefix(word).unwrap_or(of);
+    Some((without_pointers(of), behind))
+}
+
+/// The type that a type of pointers or slices is about: `T` of `&mut [T]`.
+fn without_pointers(of: &str) -> &str {
+    const FRONTS: [&str; 7] = ["&", "*", "[", "(", "mut ", "const ", "dyn "];
+    const DEEPEST: usize = 4;
+    // A module has thousands of methods, and most types are plain.
+    if !of.starts_with(['&', '*', '[', '(', 'm', 'c', 'd']) {
+        return of;
     }
-    Some((of, behind))
+    let fronts = FRONTS.iter().cycle().take(DEEPEST * FRONTS.len());
+    fronts.fold(of, |of, front| of.strip_prefix(front).unwrap_or(of))
 }
 
 /// What stands in front of the first `::`, if it is one word.

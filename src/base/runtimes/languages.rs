@@ -11,16 +11,15 @@ pub fn is_of_library(name: &str) -> bool {
 
 /// `Stdlib.Map.bal_170` (as symbol tables of debug builds have it), `camlStdlib__Map__bal_170`, and C of the runtime.
 fn is_ocaml(name: &str) -> bool {
-    [
+    const FRONTS: [&str; 6] = [
         "Stdlib.",
         "CamlinternalFormat",
         "CamlinternalOO",
         "camlStdlib",
         "camlCamlinternal",
         "caml_",
-    ]
-    .iter()
-    .any(|front| name.starts_with(front))
+    ];
+    name.starts_with(['S', 'C', 'c']) && FRONTS.iter().any(|front| name.starts_with(front))
 }
 
 /// `cmp__system_7435`, `murmurHash__pureZhashes_192`: the module stands behind the last `__`, its folders apart by `Z`.
@@ -42,9 +41,11 @@ fn is_nim(name: &str) -> bool {
     let Some(front) = front.strip_suffix('_').filter(|_| is_numbered) else {
         return false;
     };
-    let Some((_, module)) = front.rsplit_once("__") else {
+    // The search of std for two bytes costs more than the rest of all this.
+    let Some(at) = front.as_bytes().windows(2).rposition(|two| two == b"__") else {
         return false;
     };
+    let module = &front[at + 2..];
     let folders = ["systemZ", "pureZ", "stdZ", "coreZ", "posixZ"];
     let is_known = module == "system" || folders.iter().any(|folder| module.starts_with(folder));
     is_known && !module.ends_with('_')

@@ -2,6 +2,10 @@
 //!
 //! In: a clean name of a native or WebAssembly function. Out: whether the library's authors wrote it.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
 use super::crates::{crate_of, first_word};
 use super::languages::is_of_library;
 
@@ -162,6 +166,12 @@ const ADDED: [&str; 16] = [
     "setg_gcc",
 ];
 
+/// All of these. Each name of a program is looked for.
+static LINKED_IN: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
+    let lists = [&C_FUNCTIONS[..], &UNWINDER, &ADDED];
+    lists.into_iter().flatten().copied().collect()
+});
+
 /// Parts of Go's library by the first element of their path.
 const GO_PACKAGES: [&str; 46] = [
     "archive",
@@ -238,12 +248,7 @@ pub fn is_standard(name: &str) -> bool {
     }
     // Most names are paths, and none of these is.
     let is_plain = !name.as_bytes().contains(&b':');
-    let is_known = |list: &[&str]| list.binary_search(&name).is_ok();
-    if is_plain
-        && [&C_FUNCTIONS[..], &ADDED, &UNWINDER]
-            .into_iter()
-            .any(is_known)
-    {
+    if is_plain && LINKED_IN.contains(name) {
         return true;
     }
     match outermost(name) {

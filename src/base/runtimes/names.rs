@@ -174,7 +174,7 @@ pub(super) fn is_number(text: &str) -> bool {
 #[must_use]
 pub fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
-    let versioned = name.find('@').filter(|&at| at > 0);
+    let versioned = memchr::memchr(b'@', name.as_bytes()).filter(|&at| at > 0);
     let name = match versioned {
         Some(at) if !name[at..].starts_with("@plt") => &name[..at],
         _ => name,

@@ -139,7 +139,7 @@ impl Filler<'_, '_> {
                 name: self.resolution.strings[name].clone(),
                 inlined: true,
                 origin: self.author(name).origin,
-                nth_crate: self.author(name).nth_crate,
+                package: self.author(name).package,
                 ..self.jit_code(target, object)
             },
             PlaceSymbol::Inlined(function, name) => Symbol {
@@ -149,7 +149,7 @@ impl Filler<'_, '_> {
                 inlined: true,
                 recorded: None,
                 origin: self.author(name).origin,
-                nth_crate: self.author(name).nth_crate,
+                package: self.author(name).package,
                 parameters: self.resolution.parameters.get(name).cloned().flatten(),
                 place: self.resolution.places.get(name).cloned().flatten(),
                 ..self.function(function, object)
@@ -178,7 +178,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
-            nth_crate: 0,
+            package: None,
             parameters: None,
             place: None,
             recorded: None,
@@ -188,7 +188,7 @@ impl Filler<'_, '_> {
     /// Whose code an inlined function is.
     fn author(&self, name: StringIndex) -> Author {
         let authors = &self.resolution.authors;
-        authors.get(name).copied().unwrap_or_default()
+        authors.get(name).cloned().unwrap_or_default()
     }
 
     fn line(&mut self, line: PlaceLine) -> SourceLine {
@@ -278,7 +278,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: found.origin,
-            nth_crate: found.nth_crate,
+            package: found.package.clone(),
             parameters: found.parameters.clone(),
             place: found.place.clone(),
             recorded: found.raw.as_ref().map(|raw| {
@@ -339,7 +339,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: Origin::Unknown,
-            nth_crate: 0,
+            package: None,
             parameters: None,
             place: None,
             recorded: None,

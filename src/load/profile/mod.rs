@@ -5,6 +5,7 @@
 //! depends on hashing or on the number of threads.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
@@ -14,7 +15,7 @@ use crate::intern::Sequences;
 use crate::metrics::{is_clock, plain_name};
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
-use crate::runtimes::crates::{crate_of, crates_of_method};
+use crate::runtimes::crates::crate_of;
 use crate::runtimes::query::{Fit, More, Query};
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
@@ -526,8 +527,8 @@ pub struct Symbol {
     pub producer: Option<Producer>,
     /// Whose code it is by its source file.
     pub origin: Origin,
-    /// Which of the crates that its name leaves open has it, from 1: told where the view asked whose code functions are.
-    pub nth_crate: u8,
+    /// The crate or module that has it, where its name leaves that open: told where the view asked whose code functions are.
+    pub package: Option<Arc<str>>,
     /// Parameters, where the view asked whose code functions are and others of the object have the same name.
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
@@ -550,9 +551,7 @@ impl Symbol {
     /// The crate of a function of Rust, by its name and what is known beside.
     #[must_use]
     pub fn crate_of(&self) -> Option<&str> {
-        let told = usize::from(self.nth_crate).checked_sub(1);
-        let told = told.and_then(|at| crates_of_method(&self.name).get(at).copied());
-        told.or_else(|| crate_of(&self.name))
+        self.package.as_deref().or_else(|| crate_of(&self.name))
     }
 
     /// As the recording has it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// A place in the sources as debug information has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Declared {
     pub(super) path: Arc<str>,
     pub(super) line: u32,

@@ -77,6 +77,37 @@ numbers! {
     pub(super) struct UnitId(pub(super) u32);
 }
 
+/// Longest name that is kept.
+const MAX_NAME: usize = 1 << 14;
+/// Attributes for each byte of a unit's entries, on average; flags need no bytes.
+pub(super) const ATTRIBUTES_PER_BYTE: usize = 8;
+
+/// A string, of which no more is looked at than is kept: in a section without NULs each is as long as the section.
+pub(super) fn string<'a>(
+    info: &DebugInfo<'a>,
+    unit: &Unit<'a>,
+    value: AttributeValue<Reader<'a>>,
+) -> Option<&'a [u8]> {
+    let own = &info.dwarf.debug_str;
+    let (section, at) = match value {
+        AttributeValue::DebugStrRef(at) => (own, at),
+        AttributeValue::DebugStrOffsetsIndex(index) => {
+            (own, info.dwarf.string_offset(unit, index).ok()?)
+        }
+        AttributeValue::DebugStrRefSup(at) => (&info.dwarf.sup()?.debug_str, at),
+        other => {
+            let text = info.dwarf.attr_string(unit, other).ok()?.slice();
+            info.note_text(text);
+            return Some(text);
+        }
+    };
+    let tail = gimli::Section::reader(section).slice().get(at.0..)?;
+    let tail = &tail[..tail.len().min(MAX_NAME)];
+    let text = &tail[..memchr::memchr(0, tail).unwrap_or(tail.len())];
+    info.note_text(text);
+    Some(text)
+}
+
 /// DWARF sections and the units in them.
 pub(super) struct DebugInfo<'a> {
     pub(super) dwarf: gimli::Dwarf<Reader<'a>>,
@@ -180,6 +211,11 @@ impl<'a> DebugInfo<'a> {
             let part = part.start..part.end.min(unit.len());
             store.read(unit.get(part).unwrap_or_default());
         }
+    }
+
+    /// Keeps a text as long as the file's bytes; nothing where nobody owns these.
+    pub(super) fn kept(&self, text: Vec<u8>) -> Option<&'a [u8]> {
+        self.store.map(|store| store.keep(text))
     }
 
     /// Notes that a string is looked at.

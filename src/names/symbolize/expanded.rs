@@ -2,7 +2,7 @@
 
 use super::QueryId;
 use super::declared::Declared;
-use super::origin::Origin;
+use super::origin::Author;
 use crate::ids::{IndexVec, Spare, numbers};
 
 numbers! {
@@ -30,7 +30,7 @@ pub(super) struct Expanded<'a> {
     /// Functions that `calls` refer to, as the file names them.
     pub(super) names: IndexVec<NameNumber, &'a [u8]>,
     /// Whose code they are, where that was asked.
-    pub(super) origins: IndexVec<NameNumber, Origin>,
+    pub(super) authors: IndexVec<NameNumber, Author>,
     /// Where they are defined, likewise.
     pub(super) declared: IndexVec<NameNumber, Option<Declared>>,
     /// Paths that places refer to.
@@ -49,7 +49,7 @@ pub(super) struct Expansion {
     pub(super) calls: std::ops::Range<usize>,
     pub(super) line: Option<Spot>,
     /// Whose code the function around the address is.
-    pub(super) origin: Origin,
+    pub(super) author: Author,
     /// Where it is defined.
     pub(super) declared: Option<Declared>,
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::declared::{Declared, Mark, normal};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
-use super::origin::Origin;
+use super::origin::Author;
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoFunction, GoTable};
 
@@ -45,7 +45,7 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted], places: bool) -> Expa
             size: function.end.0 - function.start.0,
             calls: start..out.calls.len(),
             line,
-            origin: path.map_or(Origin::Unknown, |path| Origin::of_path(path)),
+            author: path.map_or_else(Author::default, |path| Author::of_path(path)),
             declared,
         });
     }
@@ -76,8 +76,8 @@ impl<'a> Numbers<'a> {
         *self.names.entry(frame.name).or_insert_with(|| {
             if places {
                 let path = String::from_utf8_lossy(frame.file);
-                let known = (!path.is_empty()).then(|| Origin::of_path(&path));
-                out.origins.push(known.unwrap_or_default());
+                let known = (!path.is_empty()).then(|| Author::of_path(&path));
+                out.authors.push(known.unwrap_or_default());
             }
             out.names.push(frame.name)
         })

@@ -15,10 +15,13 @@ use rustc_hash::FxHashMap;
 
 use super::abbreviations::number;
 use super::declared::{Declared, Mark, normal};
-use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId};
+use super::dwarf::{
+    ATTRIBUTES_PER_BYTE, Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId, string,
+};
 use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
-use super::origin::Origin;
+use super::origin::Author;
+use super::scopes::Scopes;
 use crate::ids::IndexVec;
 
 /// An inlined call: the function that was inlined, and the place it was called from.
@@ -98,10 +101,6 @@ impl UnitAnswer {
 const MAX_NESTING: usize = 32;
 /// Inlined calls that are kept of any unit, so that few addresses may have many.
 const CALLS: usize = 1 << 14;
-/// Longest name that is kept.
-const MAX_NAME: usize = 1 << 14;
-/// Attributes for each byte of a unit's entries, on average; flags need no bytes.
-const ATTRIBUTES_PER_BYTE: usize = 8;
 
 /// Finds the inlined calls around each of the addresses (ordered).
 pub(super) fn find<'a>(
@@ -372,6 +371,10 @@ pub(super) struct Names<'a> {
     /// By entry: in the supplementary file or not, and its position.
     known: FxHashMap<(bool, usize), Option<NameNumber>>,
     units: Units<'a>,
+    /// Whether plain names get the scopes around them.
+    pub(super) qualifies: bool,
+    /// The scopes of units, in which names without others are.
+    scopes: FxHashMap<FileUnit, Scopes<'a>>,
     /// Whose code entries are and where they are defined, by the same.
     origins: FxHashMap<(bool, usize), Definition>,
     /// Files of units that declare functions; nothing stands for the unit at hand.
@@ -384,10 +387,10 @@ pub(super) struct Names<'a> {
 type FileUnit = Option<(bool, UnitId)>;
 
 /// The path of a source file, and whose it is.
-type SourcePath = (Arc<str>, Origin);
+type SourcePath = (Arc<str>, Author);
 
 /// Whose code a function is, and where it is defined.
-pub(super) type Definition = (Origin, Option<Declared>);
+pub(super) type Definition = (Author, Option<Declared>);
 
 /// Units that entries of another one refer to.
 #[derive(Default)]
@@ -454,11 +457,11 @@ impl<'a> Names<'a> {
             let path = paths.entry((place, declared)).or_insert_with(|| {
                 let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
                 let path = lines.as_ref()?.path(file, unit, declared)?;
-                Some((normal(&path).into(), Origin::of_path(&path)))
+                Some((normal(&path).into(), Author::of_path(&path)))
             });
-            Some(path.clone().map(|(path, origin)| {
+            Some(path.clone().map(|(path, author)| {
                 let (line, mark) = (entry.line, Mark::of(entry.plain, entry.column));
-                (origin, Some(Declared { path, line, mark }))
+                (author, Some(Declared { path, line, mark }))
             }))
         };
         let mut found = self.units.follow(info, unit, start, Way::Same, &mut look);
@@ -477,14 +480,26 @@ impl<'a> Names<'a> {
         unit: &Unit<'a>,
         start: EntryRef,
     ) -> Option<&'a [u8]> {
-        let mut plain = None;
-        let linkage = self
-            .units
-            .follow(info, unit, start, Way::Same, |_, _, _, entry| {
-                plain = plain.or(entry.plain);
-                entry.linkage
-            });
-        linkage.or(plain)
+        let (mut plain, mut is_external, mut full) = (None, false, None);
+        let (scopes, qualifies) = (&mut self.scopes, self.qualifies);
+        let linkage =
+            self.units
+                .follow(info, unit, start, Way::Same, |file, unit, place, entry| {
+                    plain = plain.or(entry.plain);
+                    is_external |= entry.is_external;
+                    let told = entry.linkage;
+                    if let (None, None, true, Some(plain)) = (told, entry.next, qualifies, plain) {
+                        let scopes = scopes
+                            .entry(place)
+                            .or_insert_with(|| Scopes::of(file, unit));
+                        full = scopes.qualified(entry.at, plain);
+                    }
+                    told
+                });
+        // C in a namespace has no linkage name either, and is seen elsewhere.
+        let full = full.filter(|_| linkage.is_none() && !is_external);
+        let full = full.and_then(|full| info.kept(full));
+        linkage.or(full).or(plain)
     }
 }
 
@@ -579,8 +594,11 @@ enum Way {
 
 /// The names that one entry gives itself, and where more is said.
 struct Named<'a> {
+    at: UnitOffset<usize>,
     linkage: Option<&'a [u8]>,
     plain: Option<&'a [u8]>,
+    /// Whether other units see it.
+    is_external: bool,
     /// Index of the file in which it is declared.
     file: Option<u64>,
     /// In which line of it.
@@ -597,6 +615,8 @@ impl<'a> Named<'a> {
     fn read(info: &DebugInfo<'a>, unit: &Unit<'a>, offset: UnitOffset<usize>) -> Option<Self> {
         let (mut entries, specs) = unit.entry(offset)?;
         let mut named = Self {
+            at: offset,
+            is_external: false,
             linkage: None,
             plain: None,
             file: None,
@@ -612,6 +632,9 @@ impl<'a> Named<'a> {
             match attribute.name() {
                 dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => named.linkage = text(),
                 dw::DW_AT_name => named.plain = text(),
+                dw::DW_AT_external => {
+                    named.is_external = matches!(attribute.value(), AttributeValue::Flag(true));
+                }
                 dw::DW_AT_decl_file => {
                     named.file = match attribute.value() {
                         AttributeValue::FileIndex(index) => Some(index),
@@ -630,30 +653,4 @@ impl<'a> Named<'a> {
         }
         Some(named)
     }
-}
-
-/// A string, of which no more is looked at than is kept: in a section without NULs each is as long as the section.
-fn string<'a>(
-    info: &DebugInfo<'a>,
-    unit: &Unit<'a>,
-    value: AttributeValue<Reader<'a>>,
-) -> Option<&'a [u8]> {
-    let own = &info.dwarf.debug_str;
-    let (section, at) = match value {
-        AttributeValue::DebugStrRef(at) => (own, at),
-        AttributeValue::DebugStrOffsetsIndex(index) => {
-            (own, info.dwarf.string_offset(unit, index).ok()?)
-        }
-        AttributeValue::DebugStrRefSup(at) => (&info.dwarf.sup()?.debug_str, at),
-        other => {
-            let text = info.dwarf.attr_string(unit, other).ok()?.slice();
-            info.note_text(text);
-            return Some(text);
-        }
-    };
-    let tail = gimli::Section::reader(section).slice().get(at.0..)?;
-    let tail = &tail[..tail.len().min(MAX_NAME)];
-    let text = &tail[..memchr::memchr(0, tail).unwrap_or(tail.len())];
-    info.note_text(text);
-    Some(text)
 }

@@ -11,7 +11,7 @@ use super::declared::Declared;
 use super::dwarf::{Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, Wanted};
 use super::inlines::Names;
-use super::origin::Origin;
+use super::origin::Author;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 
 /// Answers by unit, and by whether it was asked whose code functions are.
@@ -46,7 +46,7 @@ struct UnitMemo<'a> {
 struct Known {
     size: u64,
     calls: std::ops::Range<usize>,
-    origin: Origin,
+    author: Author,
     declared: Option<Declared>,
 }
 
@@ -88,7 +88,7 @@ impl UnitMemo<'_> {
             let known = Known {
                 size: answer.size,
                 calls: answer.calls,
-                origin: answer.origin,
+                author: answer.author,
                 declared: answer.declared,
             };
             let svma = asked[answer.query].svma;
@@ -111,7 +111,7 @@ impl<'a> UnitMemo<'a> {
             let start = out.calls.len();
             for &(name, _) in &all.calls[known.calls.clone()] {
                 let number = *numbers[name].get_or_insert_with(|| {
-                    out.origins.extend(all.origins.get(name));
+                    out.authors.extend(all.authors.get(name).cloned());
                     out.declared.extend(all.declared.get(name).cloned());
                     out.names.push(all.names[name])
                 });
@@ -122,7 +122,7 @@ impl<'a> UnitMemo<'a> {
                 size: known.size,
                 calls: start..out.calls.len(),
                 line: None,
-                origin: known.origin,
+                author: known.author.clone(),
                 declared: known.declared.clone(),
             });
         }
@@ -150,7 +150,7 @@ mod tests {
             let start = out.calls.len();
             for call in 0..wanted.svma % 5 {
                 let name = out.names.push(NAMES[(wanted.svma + call) as usize % 3]);
-                out.origins.push(Origin::Own);
+                out.authors.push(Author::of_path("a.rs"));
                 out.calls.push((name, None));
             }
             out.answers.push(Expansion {
@@ -158,13 +158,13 @@ mod tests {
                 size: wanted.svma * 10,
                 calls: start..out.calls.len(),
                 line: None,
-                origin: Origin::Std,
+                author: Author::of_path("/rustc/a.rs"),
                 declared: None,
             });
         }
     }
 
-    fn plain(found: &Expanded<'_>) -> Vec<(QueryId, u64, Vec<String>, Origin)> {
+    fn plain(found: &Expanded<'_>) -> Vec<(QueryId, u64, Vec<String>, Author)> {
         let plain = |answer: &Expansion| {
             let calls = found.calls[answer.calls.clone()].iter();
             let name =
@@ -173,7 +173,7 @@ mod tests {
                 answer.query,
                 answer.size,
                 calls.map(name).collect(),
-                answer.origin,
+                answer.author.clone(),
             )
         };
         found.answers.iter().map(plain).collect()
@@ -193,7 +193,7 @@ mod tests {
             let mut alone = Expanded::default();
             find(&questions, &mut alone);
             assert_eq!(plain(&told), plain(&alone));
-            assert_eq!(told.names.len(), told.origins.len());
+            assert_eq!(told.names.len(), told.authors.len());
         }
         assert_eq!(asked, [2, 3, 4, 1, 8, 6, 16]);
     }

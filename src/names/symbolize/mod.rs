@@ -17,6 +17,7 @@ mod origin;
 mod place;
 mod ran;
 mod run;
+mod scopes;
 mod shown;
 mod source_map;
 mod split;
@@ -26,6 +27,8 @@ mod tests;
 mod unpacked;
 mod utf16;
 mod written_name;
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -150,8 +153,8 @@ pub struct Symbol {
     pub is_data: bool,
     /// Whether its file spells it as compilers of C++ do: it is no function of C, and of no crate.
     pub is_cpp: bool,
-    /// Which of the crates that its name leaves open has it ([`Author::nth_crate`]); told if it is wanted whose code functions are.
-    pub nth_crate: u8,
+    /// The crate or module that has it, where its name leaves that open ([`Author::package`]); told if it is wanted whose code functions are.
+    pub package: Option<Arc<str>>,
     /// Whose code it is.
     pub origin: Origin,
     /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.

@@ -1,6 +1,10 @@
 //! Whose code a function is, by the file in which its debug information says it is declared.
 
+use std::sync::Arc;
+
+use super::declared::normal;
 use crate::dso::crate_of_mangled;
+use crate::runtimes::crates::{crate_of, crates_of_method};
 
 /// Whose code a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -16,36 +20,120 @@ pub enum Origin {
     Dependency,
 }
 
-/// Whose code a function is, and of which crate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// Whose code a function is, by its file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Author {
-    /// By its file.
+    /// Whose the file is.
     pub origin: Origin,
-    /// Which of the crates that may have a method of a trait has it, from 1; 0 if that is not told ([`crate::runtimes::crates::crates_of_method`]).
-    pub nth_crate: u8,
+    /// The crate or module that has it, where its name leaves that open: [`package`].
+    pub package: Option<Arc<str>>,
 }
 
-/// Which of some crates has a function, from 1, by what the file calls it, or by the folders of its source; 0 if neither tells.
-pub(super) fn nth_crate(name: &[u8], path: Option<&str>, crates: &[&str]) -> u8 {
-    if crates.is_empty() {
-        return 0;
+impl Author {
+    /// By a path as the compiler knew it.
+    pub(super) fn of_path(path: &str) -> Self {
+        // clang's `/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h`
+        let path = normal(path);
+        Self {
+            origin: Origin::of_path(&path),
+            package: package_of_path(&path).map(Arc::from),
+        }
     }
-    let nth = |has: &dyn Fn(&str) -> bool| {
-        let mut all = crates.iter().zip(1_u8..).filter(|(krate, _)| has(krate));
+
+    /// What something else tells, where this does not.
+    pub(super) fn or_else(self, other: impl FnOnce() -> Option<Self>) -> Self {
+        match self.origin {
+            Origin::Unknown => other().unwrap_or_default(),
+            _ => self,
+        }
+    }
+}
+
+/// The crate or module of a function, where its name leaves that open: a method of a trait may be of several crates, a function whose
+/// debug information has no namespaces (rustc's `line-tables-only`, C in a crate or in a module of Go) of any. `by_folder` is what
+/// the folder of its source says.
+pub(super) fn package(
+    (raw, shown): (&[u8], &str),
+    path: Option<&str>,
+    by_folder: Option<&Arc<str>>,
+) -> Option<Arc<str>> {
+    let open = crates_of_method(shown);
+    if open.is_empty() {
+        return by_folder.filter(|_| crate_of(shown).is_none()).cloned();
+    }
+    crate_among(raw, path, &open).map(Arc::from)
+}
+
+/// Which of some crates has a function, by what the file calls it, or by the folders of its source; nothing if neither tells.
+fn crate_among<'c>(name: &[u8], path: Option<&str>, crates: &[&'c str]) -> Option<&'c str> {
+    let only = |has: &dyn Fn(&str) -> bool| {
+        let mut all = crates.iter().copied().filter(|krate| has(krate));
         all.next().filter(|_| all.next().is_none())
     };
-    let found = match crate_of_mangled(name) {
-        Some(known) => nth(&|krate| krate == known),
-        None => path.and_then(|path| {
-            let folders = path.split('/');
-            nth(&|krate| folders.clone().any(|folder| is_crate(folder, krate)))
-        }),
-    };
-    found.map_or(0, |(_, nth)| nth)
+    match crate_of_mangled(name) {
+        Some(known) => only(&|krate| krate == known),
+        None => {
+            let folders = path?.split('/');
+            only(&|krate| folders.clone().any(|folder| is_crate(folder, krate)))
+        }
+    }
+}
+
+/// The crate or module that a file belongs to, where the folders of a package manager tell that: `sha2` of
+/// `/.cargo/registry/src/INDEX/sha2-0.10.9/src/x.rs`, `github.com/a/b` of `/go/pkg/mod/github.com/a/b@v1.0.0/b.c`; `std` for
+/// all of Rust's library.
+fn package_of_path(path: &str) -> Option<String> {
+    let behind = |folder: &str| Some(path.split_once(folder)?.1);
+    let plain = |name: &str| name.replace('-', "_");
+    if let Some((_, rest)) = behind("/.cargo/registry/src/").and_then(|rest| rest.split_once('/')) {
+        return rest.split('/').next().map(|of| plain(without_version(of)));
+    }
+    if let Some(rest) = behind("/.cargo/git/checkouts/") {
+        // `REPOSITORY-HASH/REVISION/…`: a repository may have several crates, each with its sources in `src`.
+        let mut folders = rest.split('/');
+        let repository = folders.next()?.rsplit_once('-')?.0;
+        let inside: Vec<&str> = folders.skip(1).collect();
+        let src = inside.iter().position(|folder| *folder == "src");
+        let of = src.and_then(|at| inside.get(at.checked_sub(1)?));
+        return Some(plain(of.unwrap_or(&repository)));
+    }
+    if let Some(rest) = behind("/go/pkg/mod/") {
+        return module_of_go(rest);
+    }
+    let is_rust = RUST.iter().any(|folder| path.contains(folder));
+    is_rust.then(|| "std".to_owned())
+}
+
+/// `github.com/BurntSushi/toml` of `github.com/!burnt!sushi/toml@v1.0.0/decode.c`: capital letters have a mark in folders.
+fn module_of_go(path: &str) -> Option<String> {
+    let (module, _) = path.split_once("@v")?;
+    let mut name = String::with_capacity(module.len());
+    let mut is_capital = false;
+    for c in module.chars() {
+        match c {
+            '!' => is_capital = true,
+            c => {
+                name.push(if is_capital {
+                    c.to_ascii_uppercase()
+                } else {
+                    c
+                });
+                is_capital = false;
+            }
+        }
+    }
+    Some(name)
 }
 
 /// Whether a folder is one of a crate: `my-crate` and `my-crate-1.2.3` of `my_crate`.
 fn is_crate(folder: &str, krate: &str) -> bool {
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    let name = without_version(folder);
+    name.bytes().map(plain).eq(krate.bytes())
+}
+
+/// `my-crate` of `my-crate-1.2.3`.
+fn without_version(folder: &str) -> &str {
     let mut dashes = folder.match_indices('-').map(|(at, _)| at);
     let is_version = |at: &usize| {
         folder
@@ -53,19 +141,23 @@ fn is_crate(folder: &str, krate: &str) -> bool {
             .get(at + 1)
             .is_some_and(u8::is_ascii_digit)
     };
-    let name = &folder[..dashes.find(is_version).unwrap_or(folder.len())];
-    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
-    name.bytes().map(plain).eq(krate.bytes())
+    &folder[..dashes.find(is_version).unwrap_or(folder.len())]
 }
 
-/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own, D's, Nim's, OCaml's.
-const STD: [&str; 18] = [
+/// Folders of Rust's library, as it is built and as it is installed.
+const RUST: [&str; 6] = [
     "/rustc/",
     "/rust/deps/",
     "/rustlib/src/",
     "/library/core/src/",
     "/library/std/src/",
     "/library/alloc/src/",
+];
+
+/// Folders of other standard libraries: the system's headers, compilers' own, D's, Nim's, OCaml's, and what Go has in C.
+const STD: [&str; 14] = [
+    "/include/c++/",
+    "/src/runtime/cgo/",
     "/usr/include/",
     "/usr/lib/gcc/",
     "/usr/lib/llvm-",
@@ -84,14 +176,6 @@ const STD: [&str; 18] = [
 const DEPENDENCIES: [&str; 3] = ["/.cargo/registry/", "/.cargo/git/", "/go/pkg/mod/"];
 
 impl Origin {
-    /// What something else tells, where this does not.
-    pub(super) fn or_else(self, other: impl FnOnce() -> Option<Self>) -> Self {
-        match self {
-            Self::Unknown => other().unwrap_or_default(),
-            known => known,
-        }
-    }
-
     /// By a path as the compiler knew it.
     #[must_use]
     pub fn of_path(path: &str) -> Self {
@@ -99,7 +183,7 @@ impl Origin {
         // A crate of the registry may bring a `library/core/src` along.
         if is_in(&DEPENDENCIES) || is_go_module(path) {
             Self::Dependency
-        } else if is_in(&STD) {
+        } else if is_in(&RUST) || is_in(&STD) {
             Self::Std
         } else {
             Self::Own
@@ -131,13 +215,52 @@ mod tests {
         let crates = ["types_t", "algo_a", "app"];
         let path =
             "/h/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/algo-a-1.0.0/src/lib.rs";
-        assert_eq!(nth_crate(b"_ZN1aE", Some(path), &crates), 2);
-        assert_eq!(nth_crate(b"_ZN1aE", Some("/w/src/lib.rs"), &crates), 0);
-        assert_eq!(nth_crate(b"_ZN1aE", Some("/app/algo_a/x.rs"), &crates), 0);
-        assert_eq!(nth_crate(b"_ZN1aE", None, &crates), 0);
-        let mangled = b"_RNvXCs1_3appNtCs2_7types_t1TNtCs3_6algo_a4Algo3run";
-        assert_eq!(nth_crate(mangled, None, &crates), 3);
+        let among = |name: &str, path| crate_among(name.as_bytes(), path, &crates);
+        assert_eq!(among("_ZN1aE", Some(path)), Some("algo_a"));
+        assert_eq!(among("_ZN1aE", Some("/w/src/lib.rs")), None);
+        assert_eq!(among("_ZN1aE", Some("/app/algo_a/x.rs")), None);
+        assert_eq!(among("_ZN1aE", None), None);
+        let mangled = "_RNvXCs1_3appNtCs2_7types_t1TNtCs3_6algo_a4Algo3run";
+        assert_eq!(among(mangled, None), Some("app"));
         assert!(is_crate("serde-json-1.0.1", "serde_json") && !is_crate("serde", "serde_json"));
+    }
+
+    #[test]
+    fn of_a_name_without_a_crate_the_folder_tells_it() {
+        let of = |path: &str, shown: &str| {
+            let author = Author::of_path(path);
+            let found = package((b"f", shown), Some(path), author.package.as_ref());
+            found.map(|name| name.to_string())
+        };
+        let registry = "/h/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        for (path, name) in [
+            ("sha2-0.10.9/src/sha256/x86.rs", "sha2"),
+            ("serde-json-1.0.1/src/de.rs", "serde_json"),
+            ("zstd-sys-2.0.1+zstd.1/zstd/lib/a.c", "zstd_sys"),
+        ] {
+            let path = format!("{registry}/{path}");
+            assert_eq!(of(&path, "schedule").as_deref(), Some(name), "{path}");
+            assert_eq!(of(&path, "sha3::schedule"), None, "{path}");
+        }
+        let git = "/h/.cargo/git/checkouts/tokio-util-0123456789abcdef/01234567";
+        for (path, name) in [
+            (format!("{git}/tokio/src/a.rs"), "tokio"),
+            (format!("{git}/src/a.rs"), "tokio_util"),
+            ("/rustc/0123/library/core/src/num/mod.rs".to_owned(), "std"),
+            (
+                "/root/go/pkg/mod/github.com/!burnt!sushi/toml@v1.0.0/d/x.c".to_owned(),
+                "github.com/BurntSushi/toml",
+            ),
+        ] {
+            assert_eq!(of(&path, "f").as_deref(), Some(name), "{path}");
+        }
+        assert_eq!(of("/home/me/app/src/main.rs", "f"), None);
+        for path in [
+            "/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h",
+            "/opt/conda/x86_64-conda-linux-gnu/include/c++/12/bits/stl_algo.h",
+        ] {
+            assert_eq!(Author::of_path(path).origin, Origin::Std, "{path}");
+        }
     }
 
     #[test]

@@ -168,7 +168,7 @@ pub(super) fn find<'t, 'a: 't>(
         .into_iter()
         .filter_map(|(dso, wanted)| Some((dso, table(dso)?.namesakes(&wanted))))
         .collect();
-    let places = expanded_places(functions, are_several);
+    let mut counts = Counts::default();
     let mut found: Vec<(SymbolIndex, Option<Place>)> = symbols
         .iter_enumerated()
         .filter(|(at, _)| is_wanted[*at])
@@ -177,9 +177,24 @@ pub(super) fn find<'t, 'a: 't>(
             let raw = functions.raw[at.index()];
             let namesake = of_file.and_then(|of| of.get(&(Namesake::stem(raw), symbol.start)));
             let hash = Namesake::hash(raw).filter(|_| !functions.are_plain);
+            let count = namesake.map_or((0, 0), |namesake| (namesake.of, namesake.like));
+            if let Some(declared) = functions.declared[at] {
+                let number = functions.numbers[at.index()];
+                let known = counts.entry((symbol.dso, number, declared)).or_default();
+                *known = count.max(*known);
+            }
             (at, place(functions.declared[at], namesake, hash))
         })
         .collect();
+    for (at, place) in &mut found {
+        let number = functions.numbers[at.index()];
+        let declared = functions.declared[*at];
+        if let (Some(place), Some(declared)) = (place, declared) {
+            let dso = symbols[*at].dso;
+            (place.of, place.like) = counts[&(dso, number, declared)];
+        }
+    }
+    let places = expanded_places(functions, are_several, &counts);
     let by_table = found
         .iter_mut()
         .filter_map(|(at, place)| Some((*at, place.as_mut()?)))
@@ -222,9 +237,13 @@ fn paths<'f>(
     paths
 }
 
-fn expanded_places(
-    functions: &Functions<'_, '_>,
+/// By file, number of the name and where it is defined: how many functions of the name there are ([`Place::of`], [`Place::like`]).
+type Counts<'f> = FxHashMap<(DsoId, u32, &'f Declared), (u32, u32)>;
+
+fn expanded_places<'f>(
+    functions: &Functions<'f, '_>,
     are_several: impl Fn((ObjectKey, u32)) -> bool,
+    counts: &Counts<'f>,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
     let pieces = functions
         .expanded
@@ -237,7 +256,15 @@ fn expanded_places(
         for (at, number) in numbers.iter_enumerated() {
             let declared = expanded.declared.get(at).and_then(Option::as_ref);
             let declared = declared.filter(|_| are_several((object, *number)));
-            places.push(place(declared, None, None).map(Box::new));
+            let mut place = place(declared, None, None);
+            // What is inlined is the function that stands elsewhere by itself.
+            let counted = owner
+                .1
+                .and_then(|dso| counts.get(&(dso, *number, declared?)));
+            if let (Some(place), Some(count)) = (&mut place, counted) {
+                (place.of, place.like) = *count;
+            }
+            places.push(place.map(Box::new));
         }
         places
     };

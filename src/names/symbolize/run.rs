@@ -16,7 +16,7 @@ use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
-use super::origin::nth_crate;
+use super::origin::package;
 use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
@@ -35,7 +35,6 @@ use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
-use crate::runtimes::crates::crates_of_method;
 use crate::runtimes::names::native;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
@@ -427,6 +426,8 @@ fn read<'a: 'd, 'd>(
         Some(split) => (&split.info, &split.unit),
         None => (debug.as_ref(), unit),
     };
+    // As perf shows them, names are plain; where functions are counted, they are one under one name.
+    names.qualifies = object.origins;
     let found = inlines::find(functions, entries, &addresses);
     let any_lines = piece.wanted.iter().any(|w| w.lines);
     let lines = any_lines.then(|| Lines::of(debug, unit)).flatten();
@@ -448,7 +449,7 @@ fn read<'a: 'd, 'd>(
             && (split.as_ref()).is_some_and(|split| Lines::of(&split.info, &split.unit).is_some()),
         addresses: &addresses,
         lines: OnceCell::new(),
-        origins: RefCell::default(),
+        authors: RefCell::default(),
         found: &found,
         rows: OnceCell::new(),
         firsts: OnceCell::new(),
@@ -469,11 +470,11 @@ fn read<'a: 'd, 'd>(
         if wanted.inlines {
             for (inner, call) in found.calls.iter().rev().enumerate() {
                 let name = names.of_call(functions, entries, call, &mut out.names);
-                if object.origins && out.origins.len() < out.names.len() {
-                    let (origin, declared) = names.definition_of_call(functions, entries, call);
+                if object.origins && out.authors.len() < out.names.len() {
+                    let (author, declared) = names.definition_of_call(functions, entries, call);
                     // Line tables alone do not tell where functions are declared: in the file of their code.
                     let body = || bodies.file(at, found, inner);
-                    out.origins.push(origin.or_else(body));
+                    out.authors.push(author.or_else(body));
                     out.declared.push(declared);
                 }
                 out.calls.extend(name.map(|name| (name, place)));
@@ -481,13 +482,13 @@ fn read<'a: 'd, 'd>(
                 place = caller.flatten();
             }
         }
-        let (origin, declared) = if object.origins && wanted.inlines {
-            let (origin, mut declared) = names.definition_of_function(functions, entries, found);
+        let (author, declared) = if object.origins && wanted.inlines {
+            let (author, mut declared) = names.definition_of_function(functions, entries, found);
             if let Some(declared) = declared.as_mut().filter(|declared| declared.line == 0) {
                 declared.line = bodies.first_line(found, &declared.path);
             }
             let body = || bodies.file(at, found, found.calls.len());
-            (origin.or_else(body), declared)
+            (author.or_else(body), declared)
         } else {
             <_>::default()
         };
@@ -496,7 +497,7 @@ fn read<'a: 'd, 'd>(
             size: found.function_size(),
             calls: start..out.calls.len(),
             line: place,
-            origin,
+            author,
             declared,
         });
     }
@@ -512,7 +513,7 @@ struct Bodies<'p, 'a> {
     /// The line program, and the rows of the addresses, read when they are first needed.
     lines: OnceCell<Option<Lines<'a>>>,
     rows: OnceCell<Vec<Option<LineAt>>>,
-    origins: RefCell<FxHashMap<u64, Origin>>,
+    authors: RefCell<FxHashMap<u64, Author>>,
     /// What is known of the addresses.
     found: &'p [inlines::UnitAnswer],
     /// By address: the row where a function begins.
@@ -558,19 +559,19 @@ impl<'a> Bodies<'_, 'a> {
     }
 
     /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
-    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Origin> {
+    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Author> {
         let lines = self.lines()?;
         let find = || lines.find(self.addresses, self.debug.is_wasm);
         let file = match inner.checked_sub(1) {
             None => self.rows.get_or_init(find)[at]?.file,
             Some(last) => found.calls.iter().rev().nth(last)?.site.file,
         };
-        let mut origins = self.origins.borrow_mut();
-        let origin = *origins.entry(file).or_insert_with(|| {
+        let mut authors = self.authors.borrow_mut();
+        let author = authors.entry(file).or_insert_with(|| {
             let path = lines.path(self.debug, self.unit, file);
-            path.map_or(Origin::Unknown, |path| Origin::of_path(&path))
+            path.map_or_else(Author::default, |path| Author::of_path(&path))
         });
-        Some(origin)
+        Some(author.clone())
     }
 }
 
@@ -633,7 +634,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             let declared = declared(&out, &chosen);
             for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declared) {
                 let path = declared.map(|declared| &*declared.path);
-                symbol.nth_crate = nth_crate(name, path, &crates_of_method(&symbol.name));
+                symbol.package = package((name, &symbol.name), path, None);
             }
             places = self.places((&mut out, &raw), &declared, (&numbers, &inlined), all);
         }
@@ -661,8 +662,13 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             };
             answer.line = strings.place(piece, line);
             if let Some(symbol) = answer.symbol {
-                let origin = &mut out.symbols[symbol].origin;
-                *origin = (*origin).max(expansion.origin);
+                let symbol = &mut out.symbols[symbol];
+                let author = &expansion.author;
+                if author.origin > symbol.origin {
+                    symbol.origin = author.origin;
+                    let by_folder = || package((&[], &symbol.name), None, author.package.as_ref());
+                    symbol.package = symbol.package.take().or_else(by_folder);
+                }
             }
             if let Some(Some((other, behind))) = chosen.get(behind(index, self.queries)) {
                 answer.doubtful =
@@ -848,7 +854,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             raw,
             is_data: symbol.is_data,
             is_cpp: is_of_cpp(name),
-            nth_crate: 0,
+            package: None,
             origin: Origin::Unknown,
             parameters: None,
             place: None,
@@ -992,18 +998,16 @@ impl<'s> Strings<'s> {
         shown: &'s Shown<'_>,
         defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
     ) -> Self {
-        let has_authors = expanded.iter().any(|e| !e.origins.is_empty());
-        let texts = shown.texts.iter().filter(|_| has_authors);
-        let open: IndexVec<ShownId, _> = texts.map(|text| crates_of_method(text)).collect();
         let names = |(piece, e): (usize, &'s Expanded<'_>)| {
             let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
                 let id = *id;
                 let parameters = shown.parameters.get(id).and_then(Option::as_deref);
-                let author = e.origins.get(at).map_or_else(Author::default, |origin| {
+                let author = e.authors.get(at).map_or_else(Author::default, |author| {
                     let path = e.declared.get(at).and_then(|of| Some(&*of.as_ref()?.path));
+                    let by_folder = author.package.as_ref();
                     Author {
-                        origin: *origin,
-                        nth_crate: nth_crate(e.names[at], path, &open[id]),
+                        origin: author.origin,
+                        package: package((e.names[at], &shown.texts[id]), path, by_folder),
                     }
                 });
                 let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());
@@ -1024,8 +1028,11 @@ impl<'s> Strings<'s> {
     }
 
     fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
-        let (text, number) = self.names[piece][name];
-        let number = number.unwrap_or_else(|| self.add(text));
+        let (text, number) = &self.names[piece][name];
+        if let Some(number) = *number {
+            return number;
+        }
+        let number = self.add(text.clone());
         self.names[piece][name].1 = Some(number);
         number
     }
@@ -1039,7 +1046,7 @@ impl<'s> Strings<'s> {
     }
 
     fn add(&mut self, text: Text<'s>) -> StringIndex {
-        *self.known.entry(text).or_insert_with(|| {
+        *self.known.entry(text.clone()).or_insert_with(|| {
             let (text, author, parameters, place) = text;
             self.places.push(place.cloned().map(Box::new));
             self.authors.push(author);
@@ -1079,7 +1086,7 @@ mod tests {
             raw: None,
             is_data: false,
             is_cpp: false,
-            nth_crate: 0,
+            package: None,
             origin: Origin::Unknown,
             parameters: None,
             place: None,

@@ -196,7 +196,7 @@ impl ProfileBuilder {
                     is_cpp: false,
                     inlined,
                     producer: None,
-                    nth_crate: 0,
+                    package: None,
                     origin: Origin::Unknown,
                     parameters: None,
                     place: None,

@@ -569,6 +569,16 @@ impl<'p> Payers<'p> {
         };
         if self.objects.is_go(id) {
             let is_own = kind == Kind::Own && symbol.origin == Origin::Own;
+            // C that a module brings along has no path in its names, as assembly of Go's library.
+            if !symbol.name.contains(['.', '/']) {
+                match (&symbol.package, symbol.origin) {
+                    (Some(module), Origin::Dependency) => {
+                        return Whose::Package(Ecosystem::Go, module.to_string());
+                    }
+                    _ if is_own => return own(),
+                    _ => {}
+                }
+            }
             return match of_go(&symbol.name, program) {
                 // Other packages of the program's module, or of one beside it.
                 Whose::Package(Ecosystem::Go, name) if is_own => {

@@ -1,5 +1,7 @@
 //! Who pays for stacks of several languages, and what they do.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::functions::Basis;
 use crate::functions::kinds::OwnRules;
@@ -239,13 +241,22 @@ fn packages_of_a_go_program_are_own_where_their_files_are() {
         "example.com/acme/app/inner.Work@app;main.main@app;runtime.main@app",
         "github.com/foo/bar/sub.Spin@app;main.main@app;runtime.main@app",
     ];
-    let mut profile = profile(&go, &stacks);
+    let told = paid_by(profile(&go, &stacks), |name| match name {
+        name if name.starts_with("github.com") => (Origin::Dependency, None),
+        name if name.starts_with("runtime.") => (Origin::Std, None),
+        _ => (Origin::Own, None),
+    });
+    assert_eq!(told, ["example.com/acme (own)", "github.com/foo/bar"]);
+}
+
+/// Who pays for each stack, if functions lie in files of these origins and packages.
+fn paid_by(
+    mut profile: Profile,
+    author: impl Fn(&str) -> (Origin, Option<&'static str>),
+) -> Vec<String> {
     for symbol in &mut profile.symbols {
-        symbol.origin = match symbol.name.as_str() {
-            name if name.starts_with("github.com") => Origin::Dependency,
-            name if name.starts_with("runtime.") => Origin::Std,
-            _ => Origin::Own,
-        };
+        let (origin, package) = author(&symbol.name);
+        (symbol.origin, symbol.package) = (origin, package.map(Arc::from));
     }
     let functions = Functions::of(&profile, &OwnRules::default());
     let mut payers = Payers::new(&profile, &functions);
@@ -254,8 +265,48 @@ fn packages_of_a_go_program_are_own_where_their_files_are() {
         let payer = payers.of(profile.stacks.get(entry.stack)).payer;
         payers.all()[payer].label()
     });
-    let told: Vec<String> = told.collect();
-    assert_eq!(told, ["example.com/acme (own)", "github.com/foo/bar"]);
+    told.collect()
+}
+
+#[test]
+fn c_in_a_go_program_is_paid_by_whose_file_it_is_in() {
+    let go = Recorded {
+        main: Some("app"),
+        ..NODE
+    };
+    let stacks = [
+        "cspin@app",
+        "sqlite3Step@app",
+        "memeqbody@app;runtime.main@app",
+        "gogo@app",
+    ];
+    let sqlite = "github.com/mattn/go-sqlite3";
+    let told = paid_by(profile(&go, &stacks), |name| match name {
+        "sqlite3Step" => (Origin::Dependency, Some(sqlite)),
+        _ => (Origin::Own, None),
+    });
+    let runtime = "nobody: Go runtime";
+    assert_eq!(told, ["app (own)", sqlite, runtime, runtime]);
+}
+
+#[test]
+fn of_a_rust_function_without_namespaces_the_folder_tells_the_crate() {
+    let rust = Recorded {
+        main: Some("app"),
+        ..NODE
+    };
+    let stacks = [
+        "wrapping_add@app;schedule@app;app::main@app",
+        "spin@app;app::main@app;std::rt::lang_start@app",
+        "ZSTD_compress@app;app::main@app",
+    ];
+    let told = paid_by(profile(&rust, &stacks), |name| match name {
+        "wrapping_add" => (Origin::Std, Some("std")),
+        "schedule" => (Origin::Dependency, Some("sha2")),
+        "ZSTD_compress" => (Origin::Dependency, Some("zstd_sys")),
+        _ => (Origin::Own, None),
+    });
+    assert_eq!(told, ["sha2", "app (own)", "zstd_sys"]);
 }
 
 #[test]
