@@ -15,7 +15,7 @@ use crate::find::{
     CACHE, DebuginfodHome, SearchPaths, WasmKind, is_dump_name, is_perf_map_name,
     is_source_map_name,
 };
-use crate::input::{expand, newest_recorded, stdin_is_fifo};
+use crate::input::{expand, newest_recorded, stdin_is_fifo, written};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
 use crate::stitch::Mending;
@@ -452,15 +452,20 @@ fn recording_in(path: &Path) -> PathBuf {
     }
 }
 
-/// The recording where none is named: a stream, `perf.data`, else the newest of `pjit record` here, which is told.
+/// The recording where none is named: a stream, else what was written last of `perf.data` and the folders of `pjit record` here.
+/// Of a folder that is told.
 fn unnamed() -> Source {
     static TOLD: Once = Once::new();
-    if stdin_is_fifo() || Path::new("perf.data").exists() {
+    if stdin_is_fifo() {
         return Source::Default;
     }
     let Some(path) = newest_recorded(Path::new(".")) else {
         return Source::Default;
     };
+    let of_perf = Path::new("perf.data");
+    if of_perf.exists() && written(of_perf) >= written(&path) {
+        return Source::Default;
+    }
     let path = path.strip_prefix(".").unwrap_or(&path).to_owned();
     TOLD.call_once(|| {
         let lines = said("note", &format!("reading {}", path.display()), None);

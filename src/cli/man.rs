@@ -51,7 +51,7 @@ const FILES: &[(&str, &str)] = &[
     ("perf.data", "the recording, if none is named"),
     (
         "pjit-*/",
-        "folders of pjit record; the newest is read if there is no perf.data",
+        "folders of pjit record; the newest is read if no perf.data is newer",
     ),
     ("jit-PID.dump", "JIT code with names, as runtimes write it"),
     ("/tmp/perf-PID.map", "names of JIT code"),

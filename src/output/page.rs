@@ -92,7 +92,8 @@ pub fn cut(name: &str, columns: usize) -> String {
     });
     let end = end.filter(|_| name[front.len()..].starts_with('('));
     let behind = end.map_or("", |at| &name[front.len() + at + 1..]);
-    cut_in_the_middle(&format!("{front}{behind}"), columns)
+    // `Java, interpreted (no names)`
+    cut_in_the_middle(format!("{front}{behind}").trim_end(), columns)
 }
 
 fn cut_in_the_middle(name: &str, columns: usize) -> String {
@@ -312,6 +313,7 @@ mod tests {
             "f::g const 57%, h 3%"
         );
         assert_eq!(cut("f((((((((((((", 10), "f");
+        assert_eq!(cut("Java, interpreted (no names)", 20), "Java, interpreted");
         assert_eq!(cut("(anonymous) abcdefgh.js:1", 20), "(anonymou...fgh.js:1");
         assert_eq!(
             cut("  (anonymous) abcdefgh.js:1", 20),

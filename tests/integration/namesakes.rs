@@ -642,6 +642,71 @@ fn lambdas_are(source: &str, names: [&str; 2]) {
     assert!(focused(r"/a\.cc$") >= all);
 }
 
+/// Two functions that no other unit sees, each inlined into the caller that says so.
+const INLINED: &str = "
+volatile unsigned long sum;
+namespace app {
+namespace {
+unsigned long hidden(unsigned long n) { BODY return sum; }
+}
+CALLER unsigned long first(unsigned long n) { return hidden(n) + 1; }
+__attribute__((noinline)) unsigned long second(unsigned long n) { return hidden(n) + 2; }
+}
+static unsigned long local(unsigned long n) { BODY return sum + 1; }
+CALLER unsigned long third(unsigned long n) { return local(n) + 3; }
+__attribute__((noinline)) unsigned long fourth(unsigned long n) { return local(n) + 4; }
+int main(int n, char **) { return app::first(n) + app::second(n) + third(n) + fourth(n); }
+";
+
+#[test]
+fn a_function_is_one_whether_it_is_inlined_or_not() {
+    if program("c++").is_none() {
+        return skip("c++", "inlined functions");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = |name: &str, caller: &str| {
+        let lab = folder.path().join(name);
+        fs::create_dir(&lab).expect("made");
+        let source = INLINED
+            .replace("BODY", &"sum += n;".repeat(100))
+            .replace("CALLER", caller);
+        fs::write(lab.join("a.cc"), source).expect("written");
+        let mut build = Command::new("c++");
+        build.args(["-O1", "-g", "-o", "a", "a.cc"]);
+        succeed(build.current_dir(&lab));
+        let path = lab.join("a");
+        let elf = fs::read(&path).expect("built");
+        let words = ["hidden", "local", "first", "second", "third", "fourth"];
+        let code: Vec<_> = words.iter().flat_map(|word| own_code(&elf, word)).collect();
+        let data = lab.join("perf.data");
+        let path = path.to_str().expect("a plain path");
+        fs::write(&data, recording_of(path.as_bytes(), &code)).expect("written");
+        data
+    };
+    let apart = recorded("apart", "__attribute__((noinline))");
+    let inlined = recorded("inlined", "__attribute__((noinline, flatten))");
+    let names = ["app::(anonymous namespace)::hidden", "local"];
+    for (base, new) in [(&apart, &inlined), (&inlined, &apart), (&inlined, &inlined)] {
+        let answer = diff(base, new, &["--by", "self"]);
+        let rows = answer["rows"].as_array().expect("rows");
+        for name in names {
+            let mut found = rows.iter().filter(|row| row["name"] == name);
+            let row = found.next().expect("a row");
+            assert!(row["base"][0].as_u64() > Some(20), "{answer}");
+            assert!(row["new"][0].as_u64() > Some(20), "{answer}");
+            assert!(found.next().is_none(), "{answer}");
+        }
+        assert!(rows.iter().all(|row| row["name"] != "hidden"), "{answer}");
+    }
+    // It is there twice.
+    let samples = |data: &Path| names.map(|name| found(data, name)[0]);
+    let (one, both) = (samples(&apart), samples(&inlined));
+    assert!(
+        (0..2).all(|at| both[at] > one[at] * 3 / 2),
+        "{one:?} {both:?}"
+    );
+}
+
 /// Places in functions of which the mangled names have this word.
 fn own_code(elf: &[u8], word: &str) -> Vec<(u64, u64)> {
     let file = object::File::parse(elf).expect("an ELF file");

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 mod running;
 mod runtimes;
@@ -853,11 +853,25 @@ fn once_more_stacks_are_large_enough() {
     // Without an argument the newest folder is read.
     let (code, _, err) = done(&mut record(&lab, &["-q", "--", "./deep"]));
     assert_eq!(code, Some(0), "{err}");
-    let summary = pjit().arg("summary").current_dir(lab.path(".")).output();
-    let summary = summary.expect("it can be run");
-    let said = String::from_utf8_lossy(&summary.stderr).into_owned();
-    assert!(said.starts_with("note: reading pjit-deep-"), "{said}");
-    assert!(summary.status.success());
+    let read = || {
+        let summary = pjit().arg("summary").current_dir(lab.path(".")).output();
+        let summary = summary.expect("it can be run");
+        let said = String::from_utf8_lossy(&summary.stderr).into_owned();
+        let is_ours = said.starts_with("note: reading pjit-deep-");
+        assert_eq!(is_ours, summary.status.success(), "{said}");
+        is_ours
+    };
+    assert!(read());
+    // A recording of perf is read if it is newer.
+    let of_perf = fs::File::create(lab.path("perf.data")).expect("made");
+    let day = Duration::from_secs(86_400);
+    for (time, is_ours) in [
+        (SystemTime::now() - day, true),
+        (SystemTime::now() + day, false),
+    ] {
+        of_perf.set_modified(time).expect("set");
+        assert_eq!(read(), is_ours);
+    }
 }
 
 #[test]

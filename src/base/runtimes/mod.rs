@@ -234,6 +234,8 @@ pub struct Runtime {
     pub is_entered_by_return: fn(&[u8]) -> bool,
     /// The name of an interpreter that is one large piece of code.
     pub interpreter: Option<&'static [u8]>,
+    /// Code in whose frames functions of scripts run that have no name there: the caller is another function.
+    pub nameless: &'static [&'static str],
     /// Where its code has no frames: whose frame it runs in.
     pub host_loop: Option<HostLoop>,
 
@@ -313,6 +315,7 @@ impl Runtime {
         habit: |_| Habit::Unknown,
         is_entered_by_return: |_| false,
         interpreter: None,
+        nameless: &[],
         host_loop: None,
         clean: |name| CleanName::plain(dotnet::without_tier(name).unwrap_or(name.trim_end())),
         place: |_| None,

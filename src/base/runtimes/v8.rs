@@ -43,6 +43,12 @@ pub(super) const V8: Runtime = Runtime {
     habit,
     is_entered_by_return,
     built_in: Some("Builtins_"),
+    // With `--interpreted-frames-native-stack` each function has a copy of its own. Optimised code that is given up inside a loop
+    // goes on without one, and so do functions of the snapshot.
+    nameless: &[
+        "Builtin:InterpreterEntryTrampoline",
+        "Builtins_InterpreterEntryTrampoline",
+    ],
     has_source_maps: true,
     clean,
     place,

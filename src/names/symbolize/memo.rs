@@ -158,7 +158,7 @@ mod tests {
                 size: wanted.svma * 10,
                 calls: start..out.calls.len(),
                 line: None,
-                author: Author::of_path("/rustc/a.rs"),
+                author: Author::of_path("/rust/deps/a.rs"),
                 declared: None,
             });
         }

@@ -85,10 +85,12 @@ fn crate_among<'c>(name: &[u8], path: Option<&str>, crates: &[&'c str]) -> Optio
 fn package_of_path(path: &str) -> Option<String> {
     let behind = |folder: &str| Some(path.split_once(folder)?.1);
     let plain = |name: &str| name.replace('-', "_");
-    if let Some((_, rest)) = behind("/.cargo/registry/src/").and_then(|rest| rest.split_once('/')) {
-        return rest.split('/').next().map(|of| plain(without_version(of)));
-    }
-    if let Some(rest) = behind("/.cargo/git/checkouts/") {
+    let cargo = in_cargo(path);
+    let debian = || Some((Cargo::Registry, behind("/usr/share/cargo/registry/")?));
+    if let Some((from, rest)) = cargo.or_else(debian) {
+        if from == Cargo::Registry {
+            return rest.split('/').next().map(|of| plain(without_version(of)));
+        }
         // `REPOSITORY-HASH/REVISION/…`: a repository may have several crates, each with its sources in `src`.
         let mut folders = rest.split('/');
         let repository = folders.next()?.rsplit_once('-')?.0;
@@ -100,8 +102,7 @@ fn package_of_path(path: &str) -> Option<String> {
     if let Some(rest) = behind("/go/pkg/mod/") {
         return module_of_go(rest);
     }
-    let is_rust = RUST.iter().any(|folder| path.contains(folder));
-    is_rust.then(|| "std".to_owned())
+    is_rust_library(path).then(|| "std".to_owned())
 }
 
 /// `github.com/BurntSushi/toml` of `github.com/!burnt!sushi/toml@v1.0.0/decode.c`: capital letters have a mark in folders.
@@ -145,8 +146,7 @@ fn without_version(folder: &str) -> &str {
 }
 
 /// Folders of Rust's library, as it is built and as it is installed.
-const RUST: [&str; 6] = [
-    "/rustc/",
+const RUST: [&str; 5] = [
     "/rust/deps/",
     "/rustlib/src/",
     "/library/core/src/",
@@ -172,8 +172,46 @@ const STD: [&str; 14] = [
     "/usr/lib/ocaml/",
 ];
 
-/// Folders into which package managers unpack.
-const DEPENDENCIES: [&str; 3] = ["/.cargo/registry/", "/.cargo/git/", "/go/pkg/mod/"];
+/// Folders into which package managers unpack; for cargo see [`in_cargo`].
+const DEPENDENCIES: [&str; 4] = [
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/usr/share/cargo/registry/",
+    "/go/pkg/mod/",
+];
+
+/// What lies in cargo's folders, wherever `CARGO_HOME` is: `sha2-0.10.9/src/x.rs` behind `/registry/src/index.crates.io-HASH/`,
+/// `REPOSITORY-HASH/REVISION/…` behind `/git/checkouts/`, and which of the two it is. Hashes have 16 digits.
+fn in_cargo(path: &str) -> Option<(Cargo, &str)> {
+    let hashed = |folder: &str| {
+        let hash = folder.rsplit_once('-').map(|(_, hash)| hash);
+        hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    if let Some((_, rest)) = path.split_once("/registry/src/") {
+        let (index, rest) = rest.split_once('/')?;
+        return hashed(index).then_some((Cargo::Registry, rest));
+    }
+    let (_, rest) = path.split_once("/git/checkouts/")?;
+    let (repository, _) = rest.split_once('/')?;
+    hashed(repository).then_some((Cargo::Git, rest))
+}
+
+/// Where cargo has a source from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cargo {
+    Registry,
+    Git,
+}
+
+/// Whether a file is of Rust's library. Others may have a folder called `rustc` or `library/core/src`.
+fn is_rust_library(path: &str) -> bool {
+    let built = path
+        .split_once("/rustc/")
+        .and_then(|(_, rest)| rest.split_once('/'));
+    let is_commit = |of: &str| of.len() >= 7 && of.bytes().all(|b| b.is_ascii_hexdigit());
+    built.is_some_and(|(commit, _)| is_commit(commit) || commit.starts_with("1."))
+        || path.ends_with(".rs") && RUST.iter().any(|folder| path.contains(folder))
+}
 
 impl Origin {
     /// By a path as the compiler knew it.
@@ -181,9 +219,9 @@ impl Origin {
     pub fn of_path(path: &str) -> Self {
         let is_in = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
         // A crate of the registry may bring a `library/core/src` along.
-        if is_in(&DEPENDENCIES) || is_go_module(path) {
+        if in_cargo(path).is_some() || is_in(&DEPENDENCIES) || is_go_module(path) {
             Self::Dependency
-        } else if is_in(&RUST) || is_in(&STD) {
+        } else if is_rust_library(path) || is_in(&STD) {
             Self::Std
         } else {
             Self::Own
@@ -246,7 +284,10 @@ mod tests {
         for (path, name) in [
             (format!("{git}/tokio/src/a.rs"), "tokio"),
             (format!("{git}/src/a.rs"), "tokio_util"),
-            ("/rustc/0123/library/core/src/num/mod.rs".to_owned(), "std"),
+            (
+                "/rustc/0123456789/library/core/src/num/mod.rs".to_owned(),
+                "std",
+            ),
             (
                 "/root/go/pkg/mod/github.com/!burnt!sushi/toml@v1.0.0/d/x.c".to_owned(),
                 "github.com/BurntSushi/toml",
@@ -268,7 +309,10 @@ mod tests {
         for (path, expected) in [
             ("/home/me/app/src/main.rs", Origin::Own),
             ("src/main.c", Origin::Own),
-            ("/rustc/0123/library/core/src/iter/range.rs", Origin::Std),
+            (
+                "/rustc/0123456789/library/core/src/iter/range.rs",
+                Origin::Std,
+            ),
             (
                 "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/rt.rs",
                 Origin::Std,
@@ -287,7 +331,7 @@ mod tests {
                 Origin::Dependency,
             ),
             (
-                "/root/.cargo/git/checkouts/x-1/2/src/lib.rs",
+                "/root/.cargo/git/checkouts/x-0123456789abcdef/2/src/lib.rs",
                 Origin::Dependency,
             ),
             ("github.com/foo/bar/v2@v2.0.0/sub/s.go", Origin::Dependency),
@@ -296,6 +340,18 @@ mod tests {
                 "/w/app/vendor/github.com/foo/bar/sub/s.go",
                 Origin::Dependency,
             ),
+            (
+                "/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/sha2-0.10.9/src/a.rs",
+                Origin::Dependency,
+            ),
+            (
+                "/usr/share/cargo/registry/sha2-0.10.9/src/a.rs",
+                Origin::Dependency,
+            ),
+            ("/home/me/rustc/proj/main.c", Origin::Own),
+            ("/w/library/core/src/main/java/A.java", Origin::Own),
+            ("/w/registry/src/me/a.rs", Origin::Own),
+            ("/rustc/1.63.0/library/std/src/rt.rs", Origin::Std),
             ("example.com/acme/app/inner/i.go", Origin::Own),
             ("/w/app@v2/main.c", Origin::Own),
             ("/w/vendor/own/x.go", Origin::Own),

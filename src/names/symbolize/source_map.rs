@@ -544,8 +544,11 @@ impl Search<'_> {
                 }
             }
         }
-        // Lines of text that was made of it would be taken for its own.
-        let is_other = is_typed(script.name) && self.ran(script) == Ran::No;
+        // Lines of text that was made of it would be taken for its own. One that was edited since has the lines that ran; nobody
+        // makes others of packages.
+        let is_package = || script.name.to_string_lossy().contains("/node_modules/");
+        let may_be_made = || !is_package() && !self.ran.is_since(&script.judged);
+        let is_other = (is_typed(script.name) || may_be_made()) && self.ran(script) == Ran::No;
         if is_other {
             Answer::Other
         } else {

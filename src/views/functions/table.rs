@@ -181,6 +181,8 @@ pub struct Function {
     pub full: String,
     /// What kind of code it is.
     pub kind: Kind,
+    /// Whether it stands for functions that have no name there ([`crate::runtimes::Runtime::nameless`]).
+    pub is_nameless: bool,
 }
 
 impl Function {
@@ -575,12 +577,15 @@ impl<'p> TableMaker<'p> {
             let recorded = symbol.and_then(|symbol| symbol.recorded.as_ref());
             let recorded = recorded.map(|recorded| recorded.name.as_str());
             let full = recorded.or(name).unwrap_or(UNKNOWN).to_owned();
+            let runtime = built_in.or(producer).map(Producer::row);
+            let is_nameless = runtime.is_some_and(|row| row.nameless.contains(&full.as_str()));
             all.push(Function {
                 identity,
                 apart: None,
                 twin: None,
                 full,
                 kind,
+                is_nameless,
             });
         }
         found.unwrap_or(new)

@@ -202,7 +202,7 @@ impl Walk<'_> {
         let frames = stack.frames(self.profile);
         let physical = self.functions.of_frame(stack.leaf);
         self.out.numbers[physical.index()].physical.add(count);
-        let mut payer = None;
+        let (mut payer, mut is_nameless) = (None, false);
         if let Some(leaf) = frames.first() {
             let function = self.functions.of_frame(*leaf);
             self.out.numbers[function.index()].own.add(count);
@@ -216,8 +216,10 @@ impl Walk<'_> {
             *seen = self.round;
             let numbers = &mut self.out.numbers[function.index()];
             numbers.inclusive.add(count);
+            // What runs without a name is not its caller.
+            is_nameless |= payer.is_none() && self.functions.get(function).is_nameless;
             // The first own frame is the first one of its function.
-            if payer.is_none() && self.functions.is_own(function) {
+            if payer.is_none() && !is_nameless && self.functions.is_own(function) {
                 numbers.credited.add(count);
                 let is_itself = depth == 0;
                 payer = Some((function, if is_itself { function } else { physical }));

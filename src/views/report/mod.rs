@@ -365,7 +365,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> IndexVec<FrameId, 
     profile.frames.iter().map(&mut number).collect()
 }
 
-/// Columns without those that a filter with a single entry makes constant, unless nothing would be left.
+/// Columns without those that a filter with a single entry makes constant, unless nothing would be left. Levels of a tree all stay.
 fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static str, String)>) {
     let only = |key: Key| {
         let list = key.descriptor().filter?(options).as_ref();
@@ -373,7 +373,7 @@ fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static
         Some((key.name(), list[0].clone()))
     };
     let elided: Vec<(&str, String)> = columns.fields.iter().filter_map(|key| only(*key)).collect();
-    let is_left = |key: &Key| only(*key).is_none();
+    let is_left = |key: &Key| only(*key).is_none() || options.rows.hierarchy;
     let has_left = columns
         .fields
         .iter()

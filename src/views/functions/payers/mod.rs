@@ -89,6 +89,8 @@ enum Pays {
     Package(PayerId),
     /// This crate, or Rust's library, of which it may be a part.
     Vendored(PayerId),
+    /// Whoever has the function that runs there, which has no name.
+    Nameless,
 }
 
 /// What stacks are asked for: small, for there are many of them.
@@ -178,7 +180,7 @@ impl<'p> Payers<'p> {
     /// Who pays for a stack, leaf first, and what it does: of its frames up to who pays the lowest rank wins, and within a rank the frame
     /// nearest the root.
     pub fn of(&mut self, frames: &[FrameId]) -> Told {
-        let (mut std, mut payer) = (None, None);
+        let (mut std, mut payer, mut is_nameless) = (None, None, false);
         let mut best: Option<Doing> = None;
         let mut alone = None;
         // Whether all so far was inlined into the function that runs.
@@ -206,6 +208,10 @@ impl<'p> Payers<'p> {
                     payer = Some((id, depth));
                     break;
                 }
+                Pays::Nameless => {
+                    is_nameless = true;
+                    break;
+                }
             }
         }
         let activity = best.map(|(_, activity)| activity).or(alone);
@@ -213,7 +219,11 @@ impl<'p> Payers<'p> {
         let depth = payer.map(|(_, depth)| depth);
         let payer = payer.map(|(id, _)| id).unwrap_or_else(|| {
             let std = std.map(|library| self.libraries[library]);
-            let name = self.without_payer(frames, std, activity);
+            let name = if is_nameless {
+                NAMELESS
+            } else {
+                self.without_payer(frames, std, activity)
+            };
             self.nobody(name)
         });
         Told {
@@ -291,6 +301,7 @@ impl<'p> Payers<'p> {
             let known = self.look(*frame);
             match self.known[known].pays {
                 Pays::Std(_) => Some(true),
+                Pays::Nameless => Some(false),
                 Pays::Package(id) | Pays::Vendored(id) if id != of => Some(false),
                 Pays::Package(_) | Pays::Vendored(_) | Pays::Nobody => None,
             }
@@ -438,6 +449,7 @@ impl<'p> Payers<'p> {
             _ => false,
         };
         let pays = match whose {
+            _ if self.functions.get(function).is_nameless => Pays::Nameless,
             Whose::Std(name) => Pays::Std(self.library(name)),
             whose => match self.met(whose) {
                 None => Pays::Nobody,
@@ -723,6 +735,8 @@ fn own_ends<'p>(functions: &'p Functions, profile: &'p Profile) -> FxHashMap<&'p
     files.into_iter().zip(ends).collect()
 }
 
+/// What runs where functions of scripts have no names.
+const NAMELESS: &str = "interpreted JavaScript";
 /// What nothing is known of.
 const UNKNOWN: &str = "unknown";
 /// Rust's library.

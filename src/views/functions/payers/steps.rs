@@ -19,7 +19,7 @@ impl Payers<'_> {
     pub fn package(&mut self, frame: FrameId) -> Option<&str> {
         let known = self.look(frame);
         match self.known[known].pays {
-            Pays::Nobody | Pays::Std(_) => None,
+            Pays::Nobody | Pays::Nameless | Pays::Std(_) => None,
             Pays::Package(id) | Pays::Vendored(id) => Some(&self.payers[id].name),
         }
     }
@@ -34,11 +34,11 @@ impl Payers<'_> {
             let known = self.look(*frame);
             let pays = self.known[known].pays;
             let package = match pays {
-                Pays::Nobody | Pays::Std(_) => None,
+                Pays::Nobody | Pays::Nameless | Pays::Std(_) => None,
                 Pays::Vendored(id) if self.is_in_std(id, &frames[depth + 1..]) => None,
                 Pays::Package(id) | Pays::Vendored(id) => Some(id),
             };
-            if package.is_some() {
+            if package.is_some() || matches!(pays, Pays::Nameless) {
                 (payer, best, running) = (package, None, None);
             }
             let doing = match self.known[known].doing {

@@ -104,6 +104,8 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         "v8::internal::compiler::Optimize@node;start_thread@libc.so.6",
         "native_queued_spin_lock_slowpath@[kernel.kallsyms];__x64_sys_futex@[kernel.kallsyms]",
         "0x10@",
+        // A function without a name called it, and not its caller.
+        "v8::internal::JsonParser::Parse@node;Builtins_InterpreterEntryTrampoline@node;JS:^a /w/a.js:1:1@[jit]",
     ];
     let told = told(&NODE, &stacks);
     let expected = [
@@ -114,6 +116,7 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         ("nobody: V8", "JIT compile"),
         ("nobody: the kernel alone", "waiting"),
         ("nobody: unknown", "unknown"),
+        ("nobody: interpreted JavaScript", "JSON"),
     ];
     assert_eq!(label(&told), expected);
 }
