@@ -721,6 +721,35 @@ fn own_code(elf: &[u8], word: &str) -> Vec<(u64, u64)> {
     all.filter(|(_, address)| is_in(*address)).collect()
 }
 
+/// Line tables alone do not say where functions are defined; the lines of their code do.
+#[test]
+fn closures_of_which_only_lines_are_known_are_several() {
+    // The bodies are on lines 2 and 4.
+    let body = |by: u64| format!("n = n.rotate_left(7) ^ n.wrapping_mul({by}); ").repeat(60);
+    let (body, another) = (body(3), body(5));
+    let source = format!(
+        "#[inline(never)] pub fn first(mut n: u64) -> u64 {{\n let mut run = || {{ {body} n }}; run() }}\n\
+         #[inline(never)] pub fn other(mut n: u64) -> u64 {{\n let mut run = || {{ {another} n }}; run() }}\n\
+         fn main() {{ let n = std::env::args().count() as u64; println!(\"{{}}\", first(n) ^ other(n)); }}\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("two.rs"), source).expect("written");
+    let mut rustc = Command::new("rustc");
+    rustc.args(["-O", "-C", "debuginfo=line-tables-only", "two.rs"]);
+    let built = rustc.current_dir(&folder).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return skip("rustc", "it cannot be run");
+    }
+    let path = folder.path().join("two");
+    let elf = fs::read(&path).expect("built");
+    let data = folder.path().join("perf.data");
+    let path = path.to_str().expect("a plain path");
+    let code = [own_code(&elf, "first"), own_code(&elf, "other").repeat(2)].concat();
+    fs::write(&data, recording_of_program(path.as_bytes(), &elf, &code)).expect("written");
+    let [one, two] = ["{closure#0} two.rs:2", "{closure#0} two.rs:4"].map(|of| found(&data, of)[0]);
+    assert!(one > 20 && two.abs_diff(2 * one) <= one / 2, "{one} {two}");
+}
+
 /// Rust's older mangling tells no arguments of types and gives closures no numbers.
 #[test]
 fn builds_of_two_manglings_have_the_same_functions() {

@@ -10,6 +10,35 @@ pub(super) struct Declared {
     pub(super) mark: Mark,
 }
 
+/// The file and the lines that code of a function was met in, where debug information does not say where it is defined: rustc's and
+/// clang's `line-tables-only`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) path: Arc<str>,
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+impl Body {
+    /// With one more line, which may be in the file of another function that a macro has it from.
+    pub(super) fn meet(known: &mut Option<Self>, path: &Arc<str>, line: u32) {
+        match known {
+            None => {
+                *known = Some(Self {
+                    path: Arc::clone(path),
+                    first: line,
+                    last: line,
+                });
+            }
+            Some(known) if known.path == *path => {
+                known.first = known.first.min(line);
+                known.last = known.last.max(line);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
 /// What tells a function from others of its name on its line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mark {

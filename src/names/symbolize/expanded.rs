@@ -1,7 +1,7 @@
 //! What files with line tables are asked, and what they answer.
 
 use super::QueryId;
-use super::declared::Declared;
+use super::declared::{Body, Declared};
 use super::origin::Author;
 use crate::ids::{IndexVec, Spare, numbers};
 
@@ -33,6 +33,8 @@ pub(super) struct Expanded<'a> {
     pub(super) authors: IndexVec<NameNumber, Author>,
     /// Where they are defined, likewise.
     pub(super) declared: IndexVec<NameNumber, Option<Declared>>,
+    /// Where their code was met, of those that are not said to be defined anywhere, likewise.
+    pub(super) bodies: IndexVec<NameNumber, Option<Body>>,
     /// Paths that places refer to.
     pub(super) paths: IndexVec<PathNumber, String>,
     /// Checksums of the texts of those files, where the line table has them; none where there are no line tables.

@@ -113,6 +113,7 @@ impl<'a> UnitMemo<'a> {
                 let number = *numbers[name].get_or_insert_with(|| {
                     out.authors.extend(all.authors.get(name).cloned());
                     out.declared.extend(all.declared.get(name).cloned());
+                    out.bodies.extend(all.bodies.get(name).cloned());
                     out.names.push(all.names[name])
                 });
                 out.calls.push((number, None));

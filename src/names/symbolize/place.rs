@@ -5,9 +5,11 @@
 //! its name it is, by address. What compilers make of one function (copies for inlining, cold parts, instances for types) is in
 //! one place and stays one.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-use super::declared::{Declared, Mark};
+use super::declared::{Body, Declared, Mark};
 use super::expanded::{Expanded, NameNumber};
 use super::{Symbol, SymbolIndex};
 use crate::dso::{DsoId, Namesake, SymbolTable};
@@ -128,6 +130,7 @@ pub(super) fn find<'t, 'a: 't>(
         }
         is_met[at] = (true, is_met[at].0);
     }
+    let bodies = of_bodies(symbols, functions);
     let mut meet = |key: (ObjectKey, u32), evidence| {
         if !all && !is_met[key.1 as usize].1 {
             return;
@@ -147,8 +150,10 @@ pub(super) fn find<'t, 'a: 't>(
     let pieces = functions.expanded.iter().zip(functions.objects);
     for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
         let object = dso.ok_or(*object);
-        for (declared, number) in expanded.declared.iter().zip(numbers) {
-            if let Some(declared) = declared {
+        for (at, number) in numbers.iter_enumerated() {
+            let declared = expanded.declared.get(at).and_then(Option::as_ref);
+            let body = || expanded.bodies.get(at)?.as_ref();
+            if let Some(declared) = declared.or_else(|| bodies.of(object, *number, body()?)) {
                 meet((object, *number), Evidence::Declared(declared));
             }
         }
@@ -194,7 +199,7 @@ pub(super) fn find<'t, 'a: 't>(
             (place.of, place.like) = counts[&(dso, number, declared)];
         }
     }
-    let places = expanded_places(functions, are_several, &counts);
+    let places = expanded_places(functions, are_several, &counts, &bodies);
     let by_table = found
         .iter_mut()
         .filter_map(|(at, place)| Some((*at, place.as_mut()?)))
@@ -237,6 +242,64 @@ fn paths<'f>(
     paths
 }
 
+/// By object and number of the name: what stands for where functions are defined, of those of which only the lines of their code are
+/// known. Lines that overlap are of one function.
+struct Bodies(FxHashMap<(ObjectKey, u32), Vec<(Declared, u32)>>);
+
+impl Bodies {
+    fn of(&self, object: ObjectKey, number: u32, body: &Body) -> Option<&Declared> {
+        let all = self.0.get(&(object, number))?.iter();
+        let mut fitting = all.filter(|(of, last)| {
+            of.path == body.path && of.line <= body.first && body.last <= *last
+        });
+        fitting.next().map(|(of, _)| of)
+    }
+}
+
+/// Functions that stand somewhere by themselves have no lines here, and so their inlined copies have none.
+fn of_bodies(symbols: &IndexSlice<SymbolIndex, [Symbol]>, functions: &Functions<'_, '_>) -> Bodies {
+    let mut met: FxHashMap<(ObjectKey, u32), Vec<&Body>> = FxHashMap::default();
+    let pieces = functions.expanded.iter().zip(functions.objects);
+    for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
+        for (body, number) in expanded.bodies.iter().zip(numbers) {
+            if let Some(body) = body {
+                let key = (dso.ok_or(*object), *number);
+                met.entry(key).or_default().push(body);
+            }
+        }
+    }
+    if !met.is_empty() {
+        for (symbol, number) in symbols.iter().zip(functions.numbers) {
+            met.remove(&(Ok(symbol.dso), *number));
+        }
+    }
+    let joined = |mut all: Vec<&Body>| {
+        all.sort_by(|a, b| (&a.path, a.first).cmp(&(&b.path, b.first)));
+        let mut joined: Vec<(Declared, u32)> = Vec::new();
+        for body in all {
+            match joined.last_mut() {
+                Some((of, last)) if of.path == body.path && body.first <= *last => {
+                    *last = body.last.max(*last);
+                }
+                _ => joined.push((
+                    Declared {
+                        path: Arc::clone(&body.path),
+                        line: body.first,
+                        mark: Mark::Nothing,
+                    },
+                    body.last,
+                )),
+            }
+        }
+        joined
+    };
+    Bodies(
+        met.into_iter()
+            .map(|(key, all)| (key, joined(all)))
+            .collect(),
+    )
+}
+
 /// By file, number of the name and where it is defined: how many functions of the name there are ([`Place::of`], [`Place::like`]).
 type Counts<'f> = FxHashMap<(DsoId, u32, &'f Declared), (u32, u32)>;
 
@@ -244,30 +307,34 @@ fn expanded_places<'f>(
     functions: &Functions<'f, '_>,
     are_several: impl Fn((ObjectKey, u32)) -> bool,
     counts: &Counts<'f>,
+    bodies: &Bodies,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
     let pieces = functions
         .expanded
         .iter()
         .zip(functions.objects)
         .zip(functions.inlined);
-    let of_piece = |((expanded, owner), numbers): ((&Expanded<'_>, &Owner), &IndexVec<_, u32>)| {
-        let object = owner.1.ok_or(owner.0);
-        let mut places = IndexVec::new();
-        for (at, number) in numbers.iter_enumerated() {
-            let declared = expanded.declared.get(at).and_then(Option::as_ref);
-            let declared = declared.filter(|_| are_several((object, *number)));
-            let mut place = place(declared, None, None);
-            // What is inlined is the function that stands elsewhere by itself.
-            let counted = owner
-                .1
-                .and_then(|dso| counts.get(&(dso, *number, declared?)));
-            if let (Some(place), Some(count)) = (&mut place, counted) {
-                (place.of, place.like) = *count;
+    let of_piece =
+        |((expanded, owner), numbers): ((&Expanded<'_>, &Owner), &IndexVec<NameNumber, u32>)| {
+            let object = owner.1.ok_or(owner.0);
+            let mut places = IndexVec::new();
+            for (at, number) in numbers.iter_enumerated() {
+                let declared = expanded.declared.get(at).and_then(Option::as_ref);
+                let body = || expanded.bodies.get(at)?.as_ref();
+                let declared = declared.or_else(|| bodies.of(object, *number, body()?));
+                let declared = declared.filter(|_| are_several((object, *number)));
+                let mut place = place(declared, None, None);
+                // What is inlined is the function that stands elsewhere by itself.
+                let counted = owner
+                    .1
+                    .and_then(|dso| counts.get(&(dso, *number, declared?)));
+                if let (Some(place), Some(count)) = (&mut place, counted) {
+                    (place.of, place.like) = *count;
+                }
+                places.push(place.map(Box::new));
             }
-            places.push(place.map(Box::new));
-        }
-        places
-    };
+            places
+        };
     pieces.map(of_piece).collect()
 }
 

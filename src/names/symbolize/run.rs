@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::declared::{Declared, normal};
+use super::declared::{Body, Declared, normal};
 use super::dwarf::{DebugInfo, Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::go_lines;
@@ -449,7 +449,7 @@ fn read<'a: 'd, 'd>(
             && (split.as_ref()).is_some_and(|split| Lines::of(&split.info, &split.unit).is_some()),
         addresses: &addresses,
         lines: OnceCell::new(),
-        authors: RefCell::default(),
+        files: RefCell::default(),
         found: &found,
         rows: OnceCell::new(),
         firsts: OnceCell::new(),
@@ -473,9 +473,17 @@ fn read<'a: 'd, 'd>(
                 if object.origins && out.authors.len() < out.names.len() {
                     let (author, declared) = names.definition_of_call(functions, entries, call);
                     // Line tables alone do not tell where functions are declared: in the file of their code.
-                    let body = || bodies.file(at, found, inner);
+                    let body = || bodies.author(at, found, inner);
                     out.authors.push(author.or_else(body));
                     out.declared.push(declared);
+                    out.bodies.push(None);
+                }
+                if object.origins
+                    && let Some(name) = name
+                    && out.declared[name].is_none()
+                    && let Some((path, line)) = bodies.place(at, found, inner)
+                {
+                    Body::meet(&mut out.bodies[name], &path, line);
                 }
                 out.calls.extend(name.map(|name| (name, place)));
                 let caller = wanted.lines.then(|| paths.place(out, call.site));
@@ -487,7 +495,7 @@ fn read<'a: 'd, 'd>(
             if let Some(declared) = declared.as_mut().filter(|declared| declared.line == 0) {
                 declared.line = bodies.first_line(found, &declared.path);
             }
-            let body = || bodies.file(at, found, found.calls.len());
+            let body = || bodies.author(at, found, found.calls.len());
             (author.or_else(body), declared)
         } else {
             <_>::default()
@@ -513,7 +521,7 @@ struct Bodies<'p, 'a> {
     /// The line program, and the rows of the addresses, read when they are first needed.
     lines: OnceCell<Option<Lines<'a>>>,
     rows: OnceCell<Vec<Option<LineAt>>>,
-    authors: RefCell<FxHashMap<u64, Author>>,
+    files: RefCell<FxHashMap<u64, Option<(Author, Arc<str>)>>>,
     /// What is known of the addresses.
     found: &'p [inlines::UnitAnswer],
     /// By address: the row where a function begins.
@@ -558,20 +566,41 @@ impl<'a> Bodies<'_, 'a> {
         })
     }
 
-    /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
-    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Author> {
+    /// Whose the code is of the function with so many inlined calls inside it, at an address.
+    fn author(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Author> {
+        let row = self.row(at, found, inner)?;
+        Some(self.file(row.file)?.0)
+    }
+
+    /// The place of that code: path and line.
+    fn place(
+        &self,
+        at: usize,
+        found: &inlines::UnitAnswer,
+        inner: usize,
+    ) -> Option<(Arc<str>, u32)> {
+        let row = self.row(at, found, inner).filter(|row| row.line > 0)?;
+        Some((self.file(row.file)?.1, row.line))
+    }
+
+    /// A call stands in the file of its caller, code in its own.
+    fn row(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<LineAt> {
         let lines = self.lines()?;
         let find = || lines.find(self.addresses, self.debug.is_wasm);
-        let file = match inner.checked_sub(1) {
-            None => self.rows.get_or_init(find)[at]?.file,
-            Some(last) => found.calls.iter().rev().nth(last)?.site.file,
-        };
-        let mut authors = self.authors.borrow_mut();
-        let author = authors.entry(file).or_insert_with(|| {
-            let path = lines.path(self.debug, self.unit, file);
-            path.map_or_else(Author::default, |path| Author::of_path(&path))
+        match inner.checked_sub(1) {
+            None => self.rows.get_or_init(find)[at],
+            Some(last) => Some(found.calls.iter().rev().nth(last)?.site),
+        }
+    }
+
+    fn file(&self, number: u64) -> Option<(Author, Arc<str>)> {
+        let lines = self.lines()?;
+        let mut files = self.files.borrow_mut();
+        let file = files.entry(number).or_insert_with(|| {
+            let path = lines.path(self.debug, self.unit, number)?;
+            Some((Author::of_path(&path), normal(&path).into()))
         });
-        Some(author.clone())
+        file.clone()
     }
 }
 
