@@ -108,7 +108,9 @@ fn is_host(name: &str) -> bool {
         "resource_drop_trampoline",
         "unsafe-intrinsics-",
     ];
-    FRONTS.iter().any(|front| name.starts_with(front)) || is_entry(name)
+    // A module has a hundred thousand names.
+    name.starts_with(['s', 'w', 'm', 'c', 'r', 'u'])
+        && (FRONTS.iter().any(|front| name.starts_with(front)) || is_entry(name))
 }
 
 /// `wasm[0]::array_to_wasm_trampoline[4]`, and `wasm::wasm_to_native_trampolines[1]` of version 9.

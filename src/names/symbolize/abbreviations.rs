@@ -199,7 +199,7 @@ impl Abbreviations {
     }
 
     /// Passes the attributes of such an entry by; `None` at the end of the bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pass(
         &self,
         of: &Abbreviation,

@@ -511,6 +511,9 @@ fn read<'a: 'd, 'd>(
     }
 }
 
+/// Whose a source file is, and its path.
+type SourceFile = (Author, Arc<str>);
+
 /// Whose code functions are by the files of their code, for units that do not say where they are declared.
 struct Bodies<'p, 'a> {
     debug: &'p DebugInfo<'a>,
@@ -521,7 +524,7 @@ struct Bodies<'p, 'a> {
     /// The line program, and the rows of the addresses, read when they are first needed.
     lines: OnceCell<Option<Lines<'a>>>,
     rows: OnceCell<Vec<Option<LineAt>>>,
-    files: RefCell<FxHashMap<u64, Option<(Author, Arc<str>)>>>,
+    files: RefCell<FxHashMap<u64, Option<SourceFile>>>,
     /// What is known of the addresses.
     found: &'p [inlines::UnitAnswer],
     /// By address: the row where a function begins.
@@ -593,7 +596,7 @@ impl<'a> Bodies<'_, 'a> {
         }
     }
 
-    fn file(&self, number: u64) -> Option<(Author, Arc<str>)> {
+    fn file(&self, number: u64) -> Option<SourceFile> {
         let lines = self.lines()?;
         let mut files = self.files.borrow_mut();
         let file = files.entry(number).or_insert_with(|| {

@@ -736,7 +736,7 @@ fn own_ends<'p>(functions: &'p Functions, profile: &'p Profile) -> FxHashMap<&'p
 }
 
 /// What runs where functions of scripts have no names.
-const NAMELESS: &str = "interpreted JavaScript";
+const NAMELESS: &str = "unnamed JS";
 /// What nothing is known of.
 const UNKNOWN: &str = "unknown";
 /// Rust's library.

@@ -116,7 +116,7 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         ("nobody: V8", "JIT compile"),
         ("nobody: the kernel alone", "waiting"),
         ("nobody: unknown", "unknown"),
-        ("nobody: interpreted JavaScript", "JSON"),
+        ("nobody: unnamed JS", "JSON"),
     ];
     assert_eq!(label(&told), expected);
 }
