@@ -176,7 +176,7 @@ pub fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
     let versioned = memchr::memchr(b'@', name.as_bytes()).filter(|&at| at > 0);
     let name = match versioned {
-        Some(at) if !name[at..].starts_with("@plt") => &name[..at],
+        Some(at) if is_version(&name[at..]) => &name[..at],
         _ => name,
     };
     let mut name = name;
@@ -187,6 +187,13 @@ pub fn native(name: &str) -> &str {
         }
         name = shorter;
     }
+}
+
+/// `@GLIBC_2.34`, `@@GLIBC_2.2.5`. Of Crystal's `*Foo(UInt64)@Foo(T)#go` the rest is the function.
+fn is_version(text: &str) -> bool {
+    let version = text.trim_start_matches('@');
+    let may_be = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    !version.starts_with("plt") && version.bytes().all(may_be)
 }
 
 /// Behind it stand the 16 digits of a hash.
@@ -279,6 +286,10 @@ mod tests {
                 ("hotrs::tree::h0123456789abcdef.llvm.77", "hotrs::tree"),
                 ("f.part.0.isra.1", "f"),
                 ("f.constprop.0.cold", "f"),
+                (
+                    "*Foo(UInt64)@Foo(T)#go<UInt64>:UInt64",
+                    "*Foo(UInt64)@Foo(T)#go<UInt64>:UInt64",
+                ),
                 ("memcpy@@GLIBC_2.14", "memcpy"),
                 ("memcpy@GLIBC_2.2.5", "memcpy"),
                 ("memcpy@plt", "memcpy@plt"),

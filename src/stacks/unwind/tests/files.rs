@@ -318,6 +318,22 @@ fn a_landing_pad_is_looked_up_where_it_is() {
 }
 
 #[test]
+fn a_program_begins_at_its_start_whatever_call_frame_information_says() {
+    let store = Store::new();
+    let mut functions = four_functions();
+    functions[3].rows = Vec::new();
+    let text = text_of_calls(0x400);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let stack = [BASE + 0x350, 1, 2];
+    for (rbp, expected) in [(0, StackEnd::Complete), (5, StackEnd::CheckFailed)] {
+        let sample = Sample::x86(BASE + 0x20, SP, rbp, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(addresses(&frames), [0x20, 0x34f].map(|at| BASE + at));
+        assert_eq!(end, expected, "{rbp}");
+    }
+}
+
+#[test]
 fn a_frame_is_left_by_the_stack_pointer_where_rbp_was_overwritten() {
     // What libgcc does to the saved registers before it jumps to a landing pad.
     let store = Store::new();

@@ -28,6 +28,8 @@ use crate::unwind::{
 /// the two differ.
 pub(super) const TEXT_OFFSET: u64 = 0x1000;
 pub(super) const TEXT_SVMA: u64 = 0x2000;
+/// Where the program starts, from the begin of its text.
+const ENTRY: u64 = 0x300;
 
 /// A section to put into an image.
 pub(super) struct Part {
@@ -72,6 +74,7 @@ pub(super) fn image(machine: u16, text: &[u8], parts: &[Part]) -> Vec<u8> {
     put(16, &3u16.to_le_bytes());
     put(18, &machine.to_le_bytes());
     put(20, &1u32.to_le_bytes());
+    put(24, &(TEXT_SVMA + ENTRY).to_le_bytes());
     put(32, &64u64.to_le_bytes());
     put(40, &(header_at as u64).to_le_bytes());
     let small = |n: usize| u16::try_from(n).expect("small").to_le_bytes();

@@ -407,7 +407,7 @@ fn is_base(place: &CodeLocation<'_, '_>, origin: FrameOrigin) -> bool {
 }
 
 /// Whether a place lies where a program starts: in `_start`, or ld.so's `_dl_start_user` behind it.
-fn is_start(place: &CodeLocation<'_, '_>) -> bool {
+pub(super) fn is_start(place: &CodeLocation<'_, '_>) -> bool {
     const START: u64 = 256;
     let CodeLocation::File {
         offset,

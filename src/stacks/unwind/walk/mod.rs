@@ -424,6 +424,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         depth: usize,
         origin: &mut FrameOrigin,
     ) -> Result<Located<'w, 'a>, StackEnd> {
+        // Nothing is around a program's start, whatever is said of it: Zig's says that it has a caller.
+        let is_base = self.cursor.fp == Some(0) && guess::is_start(&at.place);
+        if end == StackEnd::CheckFailed && is_base && !self.leaf {
+            return Err(StackEnd::Complete);
+        }
         let rule = at.entry.rule;
         let by_frame_pointer = rule.kind == Kind::Frame && rule.cfa_register == A::FP;
         if !by_frame_pointer || end != StackEnd::CheckFailed || self.leaf {
