@@ -70,6 +70,8 @@ pub struct FileFacts {
     pub inode: u64,
     /// Its size.
     pub size: u64,
+    /// How many names it has.
+    pub links: u64,
     /// When its content, its name or its rights were changed last.
     pub changed: std::time::SystemTime,
     /// When its content was written last.
@@ -121,6 +123,7 @@ pub fn facts_of(file: &File, meta: &Metadata) -> Option<FileFacts> {
         device: (libc::major(meta.dev()), libc::minor(meta.dev())),
         inode: meta.ino(),
         size: meta.len(),
+        links: meta.nlink(),
         changed: time(changed)?,
         written: time(written)?,
         born: born_of(file),

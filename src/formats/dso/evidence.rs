@@ -201,9 +201,10 @@ pub(super) fn judge(
     let known = facts.zip(here);
     let of_system = known.filter(|_| is_system);
     let is_newer = of_system.is_some_and(|(facts, here)| {
-        // `cp -p` and `tar` set the time of writing back, and not that of the inode. A link in perf's cache changes that as well, but for
-        // files without a build ID there is none.
-        let is_touched = found.is_none() && facts.changed >= here.end;
+        // `cp -p` and `tar` set the time of writing back, and not that of the inode. A link in perf's cache, which files with a build ID
+        // may have, changes that as well.
+        let may_be_linked = found.is_some() && facts.links > 1;
+        let is_touched = !may_be_linked && facts.changed >= here.end;
         // The number went to a file that was made since.
         let is_born_since = facts.born.is_some_and(|born| born >= here.end);
         let is_another = has_inode(facts, dso) && (is_touched || is_born_since);

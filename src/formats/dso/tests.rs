@@ -1179,8 +1179,9 @@ fn a_file_that_was_made_since_is_another_whatever_its_number() {
     dsos.note_mapped(dso, MappedPart { offset, len }, Timestamp::START);
     let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30);
     let here = began..began + Duration::from_secs(10);
-    let of = |born: SystemTime| {
+    let of = |born: SystemTime, links: u64| {
         let facts = FileFacts {
+            links,
             device: (8, 1),
             inode: 77,
             size: 1 << 20,
@@ -1190,12 +1191,12 @@ fn a_file_that_was_made_since_is_another_whatever_its_number() {
         };
         judge(&elf, Some(facts), dsos.get(dso), (Some(&here), None), true)
     };
-    assert!(matches!(
-        of(here.end + Duration::from_secs(5)),
-        Err(Against::WrittenSince)
-    ));
+    let before = began - Duration::from_secs(1000);
+    for (born, links) in [(here.end + Duration::from_secs(5), 2), (before, 1)] {
+        assert!(matches!(of(born, links), Err(Against::WrittenSince)));
+    }
     // perf's cache has a link to it, which changes the file's time.
-    let linked = of(began - Duration::from_secs(1000));
+    let linked = of(before, 2);
     assert!(
         matches!(linked, Ok(Evidence::Fit | Evidence::Path)),
         "{linked:?}"
