@@ -115,6 +115,7 @@ pub struct ElfFile<'a> {
     file_type: FileType,
     entry: Svma,
     build_id: Option<BuildId>,
+    is_whole: bool,
     segments: Vec<Segment>,
     /// Whether the segments are those of the program that the file was cut from, and the bytes are not.
     is_placed: bool,
@@ -167,6 +168,10 @@ impl<'a> ElfFile<'a> {
         let notes = in_sections.map(|s| (s.offset, s.size)).chain(headers.notes);
         let notes: Vec<_> = notes.filter_map(|(at, len)| slice(data, at, len)).collect();
         notes.iter().for_each(|notes| store.read(notes));
+        let is_there =
+            |s: &SectionHeader<'_>| s.kind == SHT_NOBITS || slice(data, s.offset, s.size).is_some();
+        let has_sections = headers.sections_at == 0 || !sections.is_empty();
+        let is_whole = has_sections && sections.iter().all(is_there);
         let id_in = |notes: &&[u8]| build_id_in_notes(notes, layout.endian);
         let build_id = notes.iter().find_map(id_in);
         Ok(Self {
@@ -177,6 +182,7 @@ impl<'a> ElfFile<'a> {
             file_type: headers.file_type,
             entry: Svma(headers.entry),
             build_id,
+            is_whole,
             segments,
             is_placed: false,
             sections,
@@ -231,6 +237,12 @@ impl<'a> ElfFile<'a> {
     #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
         self.build_id
+    }
+
+    /// Whether all of its sections are there: a file may have been cut on its way.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The `PT_LOAD` segments in file order.
@@ -494,6 +506,8 @@ struct Headers<'a> {
     machine: u16,
     file_type: FileType,
     entry: u64,
+    /// Where its sections stand, 0 if it has none.
+    sections_at: u64,
     sections: Vec<SectionHeader<'a>>,
     segments: Vec<Segment>,
     /// Offsets and sizes.
@@ -511,6 +525,7 @@ impl<'a> Headers<'a> {
             machine: header.e_machine(endian).0,
             file_type: header.e_type(endian),
             entry: header.e_entry(endian).into(),
+            sections_at: header.e_shoff(endian).into(),
             sections: Vec::new(),
             segments: Vec::new(),
             notes: Vec::new(),

@@ -104,9 +104,10 @@ impl Cache {
         let Ok(bytes) = store.map(&door) else {
             return false;
         };
-        let build = ElfFile::parse(bytes, &store).ok();
-        let build = build.and_then(|elf| elf.build_id());
-        build.is_some_and(|build| build.matches(&wanted.build))
+        ElfFile::parse(bytes, &store).is_ok_and(|elf| {
+            let build = elf.build_id();
+            elf.is_whole() && build.is_some_and(|build| build.matches(&wanted.build))
+        })
     }
 
     /// How long the client remembers that no server has a file.
@@ -198,6 +199,30 @@ mod tests {
         assert!(matches!(cache.state(&wanted), State::Missed { .. }));
         fs::write(&file, "<html>").expect("written");
         assert_eq!(cache.state(&wanted), State::Other(file));
+    }
+
+    #[test]
+    fn what_was_cut_on_its_way_is_not_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::of(folder.path().to_owned());
+        let this = fs::read(std::env::current_exe().expect("a path")).expect("read");
+        let store = Store::new();
+        let elf = ElfFile::parse(store.keep(this.clone()), &store).expect("an ELF file");
+        // Not every linker makes build IDs without being asked.
+        let Some(build) = elf.build_id() else {
+            return;
+        };
+        let wanted = Wanted { build, ..wanted() };
+        fs::create_dir(cache.of_build(&wanted)).expect("made");
+        let file = cache.of_build(&wanted).join("debuginfo");
+        for (len, state) in [
+            (this.len(), State::Here),
+            (this.len() / 2, State::Other(file.clone())),
+            (4096, State::Other(file.clone())),
+        ] {
+            fs::write(&file, &this[..len]).expect("written");
+            assert_eq!(cache.state(&wanted), state, "{len}");
+        }
     }
 
     #[test]
