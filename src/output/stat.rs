@@ -249,7 +249,12 @@ impl<'t> Page<'t> {
 /// The count as it is shown; scaled ones have two digits (`abs_printout`).
 fn number(total: &Total, count: Count) -> String {
     if !count.is_counted() {
-        return "<not counted>".to_owned();
+        let what = if total.is_missing {
+            "<not supported>"
+        } else {
+            "<not counted>"
+        };
+        return what.to_owned();
     }
     let mark = if count.is_estimate { "~" } else { "" };
     let digits = if total.scale.fract() == 0.0 { 0 } else { 2 };

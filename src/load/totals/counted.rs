@@ -201,9 +201,24 @@ impl Counting {
             }
             Err(text) => return Err(text),
         };
+        self.totals
+            .iter_mut()
+            .for_each(|total| total.is_missing = true);
         for (&(event, ..), stat) in &self.last {
             let count = self.scaled(*stat);
-            self.totals[event].count.add(count);
+            let total = &mut self.totals[event];
+            total.count.add(count);
+            total.is_missing = false;
+        }
+        // Intervals have a line for each event, too.
+        let missing = self.totals.iter().enumerate();
+        let missing: Vec<usize> = missing
+            .filter(|(_, total)| total.is_missing)
+            .map(|(event, _)| event)
+            .collect();
+        for (_, counts) in &mut self.rounds {
+            counts.extend(missing.iter().map(|event| (*event, Count::default())));
+            counts.sort_by_key(|(event, _)| *event);
         }
         let threads = &self.threads;
         let name = |part: Part, cpus: usize| match apart {

@@ -69,6 +69,8 @@ pub struct Total {
     pub idle: f64,
     /// Which code was counted.
     pub ring: Ring,
+    /// Whether no counter told anything: the machine has none of this event (perf says "not supported").
+    pub is_missing: bool,
 }
 
 /// A count, and how long it was counted.

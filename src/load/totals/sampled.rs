@@ -79,6 +79,7 @@ pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
             count,
             idle: 0.0,
             ring: event.ring,
+            is_missing: false,
         });
     }
     let plain = |total: &Total| crate::metrics::plain_name(&total.name).to_owned();

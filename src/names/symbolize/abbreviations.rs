@@ -207,8 +207,13 @@ impl Abbreviations {
         header: &UnitHeader<Reader<'_>>,
     ) -> Option<()> {
         for skip in of.skips.of(&self.skips) {
+            // Few are of other kinds, and most of these are numbers.
             match skip {
                 Skip::Bytes(bytes) => *rest = rest.get(*bytes as usize..)?,
+                Skip::Number => {
+                    let end = rest.iter().position(|byte| byte & 0x80 == 0)?;
+                    *rest = &rest[end + 1..];
+                }
                 other => other.pass(rest, header)?,
             }
         }

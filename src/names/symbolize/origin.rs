@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::declared::normal;
 use crate::dso::crate_of_mangled;
 use crate::runtimes::crates::{crate_of, crates_of_method};
@@ -33,10 +35,12 @@ impl Author {
     /// By a path as the compiler knew it.
     pub(super) fn of_path(path: &str) -> Self {
         // clang's `/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h`
-        let path = normal(path);
+        let normal = path.contains("/.").then(|| normal(path));
+        let path = normal.as_deref().unwrap_or(path);
+        let (origin, package) = author(path);
         Self {
-            origin: Origin::of_path(&path),
-            package: package_of_path(&path).map(Arc::from),
+            origin,
+            package: package.map(Arc::from),
         }
     }
 
@@ -49,19 +53,32 @@ impl Author {
     }
 }
 
-/// The crate or module of a function, where its name leaves that open: a method of a trait may be of several crates, a function whose
-/// debug information has no namespaces (rustc's `line-tables-only`, C in a crate or in a module of Go) of any. `by_folder` is what
-/// the folder of its source says.
-pub(super) fn package(
-    (raw, shown): (&[u8], &str),
-    path: Option<&str>,
-    by_folder: Option<&Arc<str>>,
-) -> Option<Arc<str>> {
-    let open = crates_of_method(shown);
-    if open.is_empty() {
-        return by_folder.filter(|_| crate_of(shown).is_none()).cloned();
+/// What a name tells of the crate of its function.
+pub(super) struct Spelled<'n> {
+    name: &'n str,
+    /// The crates that it leaves open: a method of a trait may be of several.
+    open: SmallVec<[&'n str; 4]>,
+}
+
+impl<'n> Spelled<'n> {
+    pub(super) fn of(name: &'n str) -> Self {
+        let open = crates_of_method(name);
+        Self { name, open }
     }
-    crate_among(raw, path, &open).map(Arc::from)
+
+    /// The crate or module of a function, where the name leaves that open. Of functions without namespaces in debug information (rustc's
+    /// `line-tables-only`, C in a crate or in a module of Go) it is what the folder of its source says.
+    pub(super) fn package(
+        &self,
+        raw: &[u8],
+        path: Option<&str>,
+        by_folder: Option<&Arc<str>>,
+    ) -> Option<Arc<str>> {
+        if self.open.is_empty() {
+            return by_folder.filter(|_| crate_of(self.name).is_none()).cloned();
+        }
+        crate_among(raw, path, &self.open).map(Arc::from)
+    }
 }
 
 /// Which of some crates has a function, by what the file calls it, or by the folders of its source; nothing if neither tells.
@@ -79,30 +96,35 @@ fn crate_among<'c>(name: &[u8], path: Option<&str>, crates: &[&'c str]) -> Optio
     }
 }
 
-/// The crate or module that a file belongs to, where the folders of a package manager tell that: `sha2` of
-/// `/.cargo/registry/src/INDEX/sha2-0.10.9/src/x.rs`, `github.com/a/b` of `/go/pkg/mod/github.com/a/b@v1.0.0/b.c`; `std` for
-/// all of Rust's library.
-fn package_of_path(path: &str) -> Option<String> {
-    let behind = |folder: &str| Some(path.split_once(folder)?.1);
-    let plain = |name: &str| name.replace('-', "_");
-    let cargo = in_cargo(path);
-    let debian = || Some((Cargo::Registry, behind("/usr/share/cargo/registry/")?));
-    if let Some((from, rest)) = cargo.or_else(debian) {
-        if from == Cargo::Registry {
-            return rest.split('/').next().map(|of| plain(without_version(of)));
-        }
-        // `REPOSITORY-HASH/REVISION/…`: a repository may have several crates, each with its sources in `src`.
-        let mut folders = rest.split('/');
-        let repository = folders.next()?.rsplit_once('-')?.0;
-        let inside: Vec<&str> = folders.skip(1).collect();
-        let src = inside.iter().position(|folder| *folder == "src");
-        let of = src.and_then(|at| inside.get(at.checked_sub(1)?));
-        return Some(plain(of.unwrap_or(&repository)));
+/// Whose a file is, and the crate or module where the folders of a package manager tell that: `sha2` of
+/// `/.cargo/registry/src/INDEX/sha2-0.10.9/src/x.rs`, `github.com/a/b` of `/go/pkg/mod/github.com/a/b@v1.0.0/b.c`; `std` for all of
+/// Rust's library.
+fn author(path: &str) -> (Origin, Option<String>) {
+    let is_in = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
+    // A crate of the registry may bring a `library/core/src` along.
+    if let Some((from, rest)) = in_cargo(path) {
+        (Origin::Dependency, from.package(rest))
+    } else if let Some(rest) = behind(path, "/go/pkg/mod/") {
+        (Origin::Dependency, module_of_go(rest))
+    } else if is_go_module(path) {
+        (Origin::Dependency, None)
+    } else if is_rust_library(path) {
+        (Origin::Std, Some("std".to_owned()))
+    } else if is_in(&STD) {
+        (Origin::Std, None)
+    } else {
+        (Origin::Own, None)
     }
-    if let Some(rest) = behind("/go/pkg/mod/") {
-        return module_of_go(rest);
-    }
-    is_rust_library(path).then(|| "std".to_owned())
+}
+
+/// What stands behind a folder in a path.
+fn behind<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    // Most have none of them, which is found faster than where.
+    let is_there = path.contains(folder);
+    is_there
+        .then(|| path.split_once(folder))
+        .flatten()
+        .map(|(_, rest)| rest)
 }
 
 /// `github.com/BurntSushi/toml` of `github.com/!burnt!sushi/toml@v1.0.0/decode.c`: capital letters have a mark in folders.
@@ -172,61 +194,56 @@ const STD: [&str; 14] = [
     "/usr/lib/ocaml/",
 ];
 
-/// Folders into which package managers unpack; for cargo see [`in_cargo`].
-const DEPENDENCIES: [&str; 4] = [
-    "/.cargo/registry/",
-    "/.cargo/git/",
-    "/usr/share/cargo/registry/",
-    "/go/pkg/mod/",
-];
+/// Where cargo has a source from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cargo {
+    /// A registry: `sha2-0.10.9/src/x.rs`.
+    Registry,
+    /// A repository: `REPOSITORY-HASH/REVISION/…`.
+    Git,
+}
 
-/// What lies in cargo's folders, wherever `CARGO_HOME` is: `sha2-0.10.9/src/x.rs` behind `/registry/src/index.crates.io-HASH/`,
-/// `REPOSITORY-HASH/REVISION/…` behind `/git/checkouts/`, and which of the two it is. Hashes have 16 digits.
+impl Cargo {
+    /// The crate of a source.
+    fn package(self, rest: &str) -> Option<String> {
+        let plain = |name: &str| name.replace('-', "_");
+        let mut folders = rest.split('/');
+        if self == Self::Registry {
+            return folders.next().map(|of| plain(without_version(of)));
+        }
+        // A repository may have several crates, each with its sources in `src`.
+        let repository = folders.next()?.rsplit_once('-')?.0;
+        let inside: Vec<&str> = folders.skip(1).collect();
+        let src = inside.iter().position(|folder| *folder == "src");
+        let of = src.and_then(|at| inside.get(at.checked_sub(1)?));
+        Some(plain(of.unwrap_or(&repository)))
+    }
+}
+
+/// What lies in cargo's folders, wherever `CARGO_HOME` is, or in Debian's: behind `/registry/src/index.crates.io-HASH/`, or
+/// `/git/checkouts/`. Hashes have 16 digits.
 fn in_cargo(path: &str) -> Option<(Cargo, &str)> {
     let hashed = |folder: &str| {
         let hash = folder.rsplit_once('-').map(|(_, hash)| hash);
         hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    if let Some((_, rest)) = path.split_once("/registry/src/") {
+    if let Some(rest) = behind(path, "/registry/src/") {
         let (index, rest) = rest.split_once('/')?;
         return hashed(index).then_some((Cargo::Registry, rest));
     }
-    let (_, rest) = path.split_once("/git/checkouts/")?;
-    let (repository, _) = rest.split_once('/')?;
-    hashed(repository).then_some((Cargo::Git, rest))
-}
-
-/// Where cargo has a source from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cargo {
-    Registry,
-    Git,
+    if let Some(rest) = behind(path, "/git/checkouts/") {
+        let (repository, _) = rest.split_once('/')?;
+        return hashed(repository).then_some((Cargo::Git, rest));
+    }
+    behind(path, "/usr/share/cargo/registry/").map(|rest| (Cargo::Registry, rest))
 }
 
 /// Whether a file is of Rust's library. Others may have a folder called `rustc` or `library/core/src`.
 fn is_rust_library(path: &str) -> bool {
-    let built = path
-        .split_once("/rustc/")
-        .and_then(|(_, rest)| rest.split_once('/'));
+    let built = behind(path, "/rustc/").and_then(|rest| rest.split_once('/'));
     let is_commit = |of: &str| of.len() >= 7 && of.bytes().all(|b| b.is_ascii_hexdigit());
     built.is_some_and(|(commit, _)| is_commit(commit) || commit.starts_with("1."))
         || path.ends_with(".rs") && RUST.iter().any(|folder| path.contains(folder))
-}
-
-impl Origin {
-    /// By a path as the compiler knew it.
-    #[must_use]
-    pub fn of_path(path: &str) -> Self {
-        let is_in = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
-        // A crate of the registry may bring a `library/core/src` along.
-        if in_cargo(path).is_some() || is_in(&DEPENDENCIES) || is_go_module(path) {
-            Self::Dependency
-        } else if is_rust_library(path) || is_in(&STD) {
-            Self::Std
-        } else {
-            Self::Own
-        }
-    }
 }
 
 /// Whether a file of Go is one of a module with a version, or of one that was copied into `vendor`: with `-trimpath`, or a cache
@@ -267,7 +284,7 @@ mod tests {
     fn of_a_name_without_a_crate_the_folder_tells_it() {
         let of = |path: &str, shown: &str| {
             let author = Author::of_path(path);
-            let found = package((b"f", shown), Some(path), author.package.as_ref());
+            let found = Spelled::of(shown).package(b"f", Some(path), author.package.as_ref());
             found.map(|name| name.to_string())
         };
         let registry = "/h/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
@@ -327,7 +344,7 @@ mod tests {
                 Origin::Std,
             ),
             (
-                "/root/.cargo/registry/src/index.crates.io-19/rayon-core-1.12.1/src/job.rs",
+                "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/rayon-core-1.12.1/src/job.rs",
                 Origin::Dependency,
             ),
             (
@@ -356,7 +373,7 @@ mod tests {
             ("/w/app@v2/main.c", Origin::Own),
             ("/w/vendor/own/x.go", Origin::Own),
         ] {
-            assert_eq!(Origin::of_path(path), expected, "{path}");
+            assert_eq!(Author::of_path(path).origin, expected, "{path}");
         }
     }
 }

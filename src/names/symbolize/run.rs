@@ -16,7 +16,7 @@ use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
-use super::origin::package;
+use super::origin::Spelled;
 use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
@@ -666,7 +666,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             let declared = declared(&out, &chosen);
             for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declared) {
                 let path = declared.map(|declared| &*declared.path);
-                symbol.package = package((name, &symbol.name), path, None);
+                symbol.package = Spelled::of(&symbol.name).package(name, path, None);
             }
             places = self.places((&mut out, &raw), &declared, (&numbers, &inlined), all);
         }
@@ -698,7 +698,8 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 let author = &expansion.author;
                 if author.origin > symbol.origin {
                     symbol.origin = author.origin;
-                    let by_folder = || package((&[], &symbol.name), None, author.package.as_ref());
+                    let folder = author.package.as_ref();
+                    let by_folder = || Spelled::of(&symbol.name).package(&[], None, folder);
                     symbol.package = symbol.package.take().or_else(by_folder);
                 }
             }
@@ -1030,6 +1031,9 @@ impl<'s> Strings<'s> {
         shown: &'s Shown<'_>,
         defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
     ) -> Self {
+        let has_authors = expanded.iter().any(|e| !e.authors.is_empty());
+        let texts = shown.texts.iter().filter(|_| has_authors);
+        let spelled: IndexVec<ShownId, _> = texts.map(|text| Spelled::of(text)).collect();
         let names = |(piece, e): (usize, &'s Expanded<'_>)| {
             let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
                 let id = *id;
@@ -1039,7 +1043,7 @@ impl<'s> Strings<'s> {
                     let by_folder = author.package.as_ref();
                     Author {
                         origin: author.origin,
-                        package: package((e.names[at], &shown.texts[id]), path, by_folder),
+                        package: spelled[id].package(e.names[at], path, by_folder),
                     }
                 });
                 let place = defined.get(piece).and_then(|of| of.get(at)?.as_deref());

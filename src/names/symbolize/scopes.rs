@@ -96,6 +96,9 @@ impl<'a> Scopes<'a> {
 
     /// A name with the scopes around its entry in front; nothing if it has none, or one of them has no name to write.
     pub(super) fn qualified(&self, at: UnitOffset, name: &[u8]) -> Option<Vec<u8>> {
+        if self.0.is_empty() {
+            return None;
+        }
         let mut parts = vec![name];
         let mut size = name.len();
         let behind = self.0.partition_point(|scope| scope.start < at.0);
