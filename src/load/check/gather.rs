@@ -78,6 +78,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         rooted: rooted(stages),
         skipped: skipped(stages),
         calls_kept: collected.most_branches,
+        asked_frames: asked_frames(recording),
         brief: brief_threads(stages),
         unfollowed: unfollowed(recording, session, stages.samples),
         ends_in_go: ends_in_go(stages),
@@ -396,6 +397,17 @@ const fn dso_of(pc: &Pc) -> Option<DsoId> {
         Target::Nowhere | Target::Label(_) => None,
         Target::Dso(dso) | Target::Jit(_, dso) => Some(dso),
     }
+}
+
+/// How few frames of a chain were asked for; 0 if no fewer than the kernel gives by itself.
+fn asked_frames(recording: &Recording<'_>) -> u16 {
+    let by_itself = Attr::default().max_stack();
+    let asked = recording
+        .events
+        .iter()
+        .map(|event| event.attr.sample_max_stack);
+    let few = asked.filter(|most| *most > 0 && usize::from(*most) < by_itself);
+    few.min().unwrap_or(0)
 }
 
 /// Samples without a name by reason, and the samples in each file, without those of the idle task.

@@ -564,6 +564,17 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Draft> {
         "have as many calls as the processor keeps ({}), so that outer ones may be missing",
         evidence.calls_kept
     );
+    let (full, deeper) = match evidence.asked_frames {
+        0 => (
+            "have as many frames as the kernel records".to_owned(),
+            "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024",
+        ),
+        few => (
+            format!("have as many frames as were asked for ({few})"),
+            "perf record -g without --max-stack (perf lock record asks for 8)",
+        ),
+    };
+    let full = full + ", so that outer ones are missing; [too deep] stands there";
     let mut ends = evidence.ends.iter();
     let lacks = ends.find(|share| share.end == StackEnd::CallerMissing);
     let copies = match lacks {
@@ -583,11 +594,8 @@ fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Draft> {
             StackEnd::ChainFull,
             WORTH_WARNING,
             "stacks.too-deep",
-            "have as many frames as the kernel records, so that outer ones are missing; [too deep] stands there",
-            Some(
-                "sysctl kernel.perf_event_max_stack=1024, and perf record -g --max-stack 1024"
-                    .into(),
-            ),
+            &full,
+            Some(deeper.into()),
         ),
         part(
             StackEnd::BranchesFull,

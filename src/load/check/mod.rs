@@ -83,6 +83,8 @@ pub struct Evidence {
     pub skipped: Skipped,
     /// The most calls that the processor kept for a sample, where it is what recorded them.
     pub calls_kept: usize,
+    /// How few frames of a chain the recording asked the kernel for, where that is fewer than it gives by itself; else 0.
+    pub asked_frames: u16,
     /// Samples whose stacks ended early in Go's code, by the end.
     pub ends_in_go: Vec<(StackEnd, u64)>,
     /// Threads and processes that began and were not recorded, since no event was to follow them.

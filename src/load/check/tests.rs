@@ -635,6 +635,23 @@ fn programs_get_numbers() {
     assert!(numbers(&evidence).advises_no_z);
 }
 
+#[test]
+fn chains_that_were_asked_to_be_short_need_no_other_kernel() {
+    for (asked_frames, fix) in [(0, "sysctl"), (8, "without --max-stack")] {
+        let evidence = Evidence {
+            ends: vec![ends(StackEnd::ChainFull, 1000)],
+            rooted: 0,
+            asked_frames,
+            ..good()
+        };
+        let verdict = judge(&evidence, Limits::default());
+        let mut found = verdict.findings.iter();
+        let found = found.find(|found| found.check == "stacks.too-deep");
+        let found = found.expect("a finding");
+        assert!(found.fixes.concat().contains(fix), "{:?}", found.fixes);
+    }
+}
+
 /// Copies of Go's stacks end where its runtime changes stacks, and frame pointers lead on.
 #[test]
 fn advice_for_go_is_of_one_mind() {
