@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::table::JIT;
 use super::{Identity, folder};
 use crate::build_id::BuildId;
 use crate::profile::Mark;
@@ -457,48 +458,65 @@ fn in_order_of_marks(spots: &mut [Spot<'_>]) {
     }
 }
 
-/// A name without the numbers that compilers give to closures, in the order of the source.
+/// A name without the numbers that compilers give to closures, and to functions of one name, in the order of the source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Stem {
     name: String,
     number: String,
+    /// Whether all of the name is the author's.
+    is_written: bool,
 }
 
 impl Stem {
-    /// What a number stands behind: of closures of Rust, lambdas of C++ by GCC and by clang, function literals of Go, Erlang and C#.
-    const MARKS: [&'static str; 9] = [
+    /// What a number stands behind: of closures of Rust, lambdas of C++ by GCC and by clang, function literals of Go, Erlang, C# and F#,
+    /// lambdas of D, instances of Zig.
+    const MARKS: [&'static str; 14] = [
         "{closure#",
         "{unnamed type#",
         "}#",
         ")#",
-        "::$_",
+        "$_",
         ".func",
         ".gowrap",
         "-fun-",
         ">b__",
+        ">d__",
+        "@",
+        "__lambda",
+        "__anon_",
+        "__struct_",
     ];
     /// Before the sign `$`, behind which numbers of Java, Kotlin and Scala stand.
     const OF_JAVA: [&'static str; 4] = ["lambda$", "$anonfun$", "access$", "$lambda$"];
 
-    /// `None` where a name has none.
-    fn of(text: &str) -> Option<Self> {
+    /// `None` where its name has none.
+    fn of_function(of: &Identity) -> Option<Self> {
+        Self::of(&of.name.name, of.object == JIT)
+    }
+
+    /// `None` where a name has none. `is_made`: its code was made at run time.
+    fn of(text: &str, is_made: bool) -> Option<Self> {
+        if !is_made && let Some(found) = Self::of_file(text) {
+            return Some(found);
+        }
         let (mut name, mut number) = (String::new(), String::new());
         let mut rest = text;
         while !rest.is_empty() {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             // Function literals of Go inside others: `main.func1.2`.
             let is_inner = name.ends_with(['.', '_']) && !number.is_empty();
-            let is_javas =
-                || name.ends_with('$') && Self::OF_JAVA.iter().any(|mark| name.contains(mark));
-            let is_number =
-                is_inner || Self::MARKS.iter().any(|mark| name.ends_with(mark)) || is_javas();
+            let behind = &rest[digits..];
+            let is_number = digits > 0
+                && (is_inner
+                    || Self::MARKS.iter().any(|mark| name.ends_with(mark))
+                    || Self::is_managed(&name, behind));
             let step = if digits > 0 {
                 digits
             } else {
                 rest.chars().next().map_or(1, char::len_utf8)
             };
             let (step, behind) = rest.split_at(step);
-            if digits > 0 && is_number {
+            if is_number {
                 number.push_str(step);
                 number.push('.');
             } else {
@@ -506,7 +524,51 @@ impl Stem {
             }
             rest = behind;
         }
-        (!number.is_empty()).then_some(Self { name, number })
+        (!number.is_empty()).then_some(Self {
+            name,
+            number,
+            is_written: false,
+        })
+    }
+
+    /// Whether a number is one of Java's and Kotlin's classes without a name (`Main$2.run`), of Clojure's functions (`fn__165`,
+    /// `inner__150.invoke`), or of functions in functions of C# (`<Main>g__F|0_1`).
+    fn is_managed(front: &str, behind: &str) -> bool {
+        let is_class = || {
+            let ends = behind.starts_with(['.', '$', ';', '(', ':', '/']);
+            ends || Self::OF_JAVA.iter().any(|mark| front.contains(mark))
+        };
+        let is_closure = || front.contains('$') || behind.starts_with(".invoke");
+        front.ends_with('$') && is_class()
+            || front.ends_with("__") && is_closure()
+            || front.ends_with('|') && front.contains(">g__")
+    }
+
+    /// The number at the end of functions of one name in a file: functions in functions by GCC, and static ones by LLVM's LTO
+    /// (`work.8`), and all of OCaml (`O.go_98`).
+    fn of_file(text: &str) -> Option<Self> {
+        let front = text.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = &text[front.len()..];
+        let name = front
+            .strip_suffix(['.', '_'])
+            .filter(|_| !number.is_empty())?;
+        let is_plain = |of: &str| of.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let is_in = |outer: &str, inner: &str| {
+            outer.starts_with(|c: char| c.is_ascii_uppercase())
+                && inner.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        };
+        let is_known = if front.ends_with('.') {
+            is_plain(name)
+        } else {
+            let parts = name.rsplit_once('.');
+            parts
+                .is_some_and(|(outer, inner)| is_in(outer, inner) && outer.split('.').all(is_plain))
+        };
+        is_known.then(|| Self {
+            name: name.to_owned(),
+            number: format!("{number}."),
+            is_written: front.ends_with('_'),
+        })
     }
 }
 
@@ -531,9 +593,28 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
     };
     let stem = |of: &&Identity| {
         let is_native = of.name.line == 0 && of.name.file.is_empty();
-        Stem::of(&of.name.name).filter(|_| is_native)
+        Stem::of_function(of).filter(|_| is_native)
     };
-    let stems = sides.map(|side| side.iter().map(stem).collect::<Vec<_>>());
+    let mut stems = sides.map(|side| side.iter().map(stem).collect::<Vec<_>>());
+    // The first of `work`, `work.3` and `work.8` has no number.
+    let numbered = stems.iter().flatten().flatten();
+    let numbered: FxHashSet<String> = numbered.map(|stem| stem.name.clone()).collect();
+    let first = |of: &Identity| {
+        let name = &of.name.name;
+        let is_first = of.object != JIT && numbered.contains(name);
+        is_first.then(|| Stem {
+            name: name.clone(),
+            number: String::new(),
+            is_written: false,
+        })
+    };
+    for (side, stems) in sides.iter().zip(&mut stems) {
+        for (of, stem) in side.iter().zip(stems.iter_mut()) {
+            if stem.is_none() {
+                *stem = first(of);
+            }
+        }
+    }
     /// The functions of a stem in an object.
     #[derive(Default)]
     struct Kin {
@@ -556,7 +637,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
             all.is_unsure |= !line.is_some_and(|line| known.insert((&of.object, &stem.name, line)));
         }
         for of in listed[number].known {
-            if let Some(stem) = stem(of) {
+            if let Some(stem) = stem(of).or_else(|| first(of)) {
                 let all = kin.entry((of.object.clone(), stem.name)).or_default();
                 all.numbers[number].insert(stem.number);
                 all.has_line |= line(of).is_some();
@@ -572,6 +653,10 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
         let are_other = base != new && !base.is_empty() && !new.is_empty();
         // Where lines are known, one side may have been sampled less.
         let are_some = base.is_subset(new) || new.is_subset(base);
+        // OCaml's numbers stand behind the name that somebody wrote, which few functions of a module share.
+        if stem.is_written && are_other && base.len() == 1 && new.len() == 1 {
+            return Known::Lines(stem);
+        }
         match (kin.is_unsure, are_other && !(kin.has_line && are_some)) {
             (false, _) => Known::Lines(stem),
             (true, true) => Known::Nothing,
@@ -1178,14 +1263,23 @@ fn grouped<'i>(spots: &[Spot<'i>]) -> BTreeMap<Group<'i>, Vec<usize>> {
 
 /// A name without the numbers of closures in it; `None` where it has none.
 #[must_use]
-pub fn stem(name: &str) -> Option<String> {
-    Stem::of(name).map(|stem| stem.name)
+pub fn stem(of: &Identity) -> Option<String> {
+    Stem::of_function(of).map(|stem| stem.name)
 }
 
 /// Whether a name has a number that an edit elsewhere may change: without a partner it may be the same function.
 #[must_use]
-pub fn is_numbered(name: &str) -> bool {
-    Stem::of(name).is_some() || name.contains("function[")
+pub fn is_numbered(of: &Identity) -> bool {
+    Stem::of_function(of).is_some() || is_index(of)
+}
+
+/// Whether a name is the number of a function in a module of WebAssembly: of wasmtime, V8 and WAMR.
+#[must_use]
+pub fn is_index(of: &Identity) -> bool {
+    let name = &of.name.name;
+    ["function[", "aot_func#"]
+        .iter()
+        .any(|mark| name.contains(mark))
 }
 
 #[cfg(test)]
@@ -1729,12 +1823,43 @@ mod tests {
             ("L.lambda$main$0", Some("L.lambda$main$")),
             ("'-spin/1-fun-2-'/3", Some("'-spin/1-fun--'/3")),
             ("Program.<Main>b__0_1(int)", Some("Program.<Main>b___(int)")),
+            ("$_0::operator()", Some("$_::operator()")),
+            ("app.Main$2.run", Some("app.Main$.run")),
+            ("kapp.KKt$main$12.invoke", Some("kapp.KKt$main$.invoke")),
+            ("inner__150.invoke", Some("inner__.invoke")),
+            (
+                "Program.<Main>d__0::MoveNext",
+                Some("Program.<Main>d__::MoveNext"),
+            ),
+            ("Program+f@12::Invoke", Some("Program+f@::Invoke")),
+            ("d.main.__lambda3", Some("d.main.__lambda")),
+            ("work.8", Some("work")),
+            ("g__spin.6", Some("g__spin")),
+            ("O.go_98", Some("O.go")),
+            ("Stdlib.Map.bal_170", Some("Stdlib.Map.bal")),
+            ("work_8", None),
+            ("main.go_98", None),
+            ("Foo.Bar_3", None),
             ("a$1", None),
             ("main.func", None),
             ("f1.cold.2", None),
             ("f#1", None),
         ] {
-            assert_eq!(stem(name).as_deref(), expected, "{name}");
+            assert_eq!(stem(&in_file(name)).as_deref(), expected, "{name}");
+        }
+        // Java's methods may be called so.
+        let made = Identity {
+            object: JIT.to_owned(),
+            ..in_file("Main.step_93")
+        };
+        assert_eq!(stem(&made), None);
+    }
+
+    fn in_file(name: &str) -> Identity {
+        Identity {
+            object: "app".to_owned(),
+            name: CleanName::plain(name),
+            ..Identity::default()
         }
     }
 
@@ -1743,9 +1868,9 @@ mod tests {
         let found = matched(&["f x.js 3 1", "f x.js 9 1"], &["f x.js 4 1"]);
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(
-            is_numbered("a::{closure#1}")
-                && is_numbered("wasm[0]::function[4]")
-                && !is_numbered("f#1")
+            is_numbered(&in_file("a::{closure#1}"))
+                && is_numbered(&in_file("wasm[0]::function[4]"))
+                && !is_numbered(&in_file("f#1"))
         );
     }
 }

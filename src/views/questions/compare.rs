@@ -14,7 +14,7 @@ use super::significance::{
 };
 use super::stats::benjamini_hochberg;
 use crate::functions::matching::{
-    Listed, Pair, SameCode, by_base_names, is_numbered, pairs, pairs_of_times, stem,
+    Listed, Pair, SameCode, by_base_names, is_index, is_numbered, pairs, pairs_of_times, stem,
 };
 pub use crate::functions::programs::SameProgram;
 use crate::functions::{Called, Identity, called};
@@ -137,7 +137,7 @@ impl Row {
         let is_alone = !self.is_matched;
         self.is_several
             || self.is_unsure
-            || is_alone && (self.is_unclear || is_numbered(&self.identity.name.name))
+            || is_alone && (self.is_unclear || is_numbered(&self.identity))
     }
 }
 
@@ -330,6 +330,7 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     let tested: Vec<usize> = (0..rows.len())
         .filter(|at| is_large_enough(&rows[*at], totals, made))
         .collect();
+    doubt_numbers(&mut rows, &tested, totals);
     let each: Vec<Weights> = tested
         .iter()
         .map(|at| order.weights(&rows[*at].base, &rows[*at].new, rows[*at].grain))
@@ -411,6 +412,27 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
             order,
             made,
         },
+    }
+}
+
+/// Functions of WebAssembly without names are those of their numbers, unless the module is another one: then there are large ones
+/// without a partner, and no number says anything.
+fn doubt_numbers(rows: &mut [Row], tested: &[usize], totals: (f64, f64)) {
+    /// Of the weight of a side; and samples, of which the other side would have had some by chance.
+    const LARGE: f64 = 0.01;
+    const SAMPLES: f64 = 20.0;
+    let is_large = |row: &Row| {
+        let share = (row.means.0 / totals.0.max(1.0)).max(row.means.1 / totals.1.max(1.0));
+        share >= LARGE && row.samples >= SAMPLES
+    };
+    let lone = tested.iter().map(|at| &rows[*at]);
+    let lone = lone.filter(|row| !row.is_matched && is_index(&row.identity) && is_large(row));
+    let objects: BTreeSet<String> = lone.map(|row| row.identity.object.clone()).collect();
+    for row in rows.iter_mut().filter(|row| is_index(&row.identity)) {
+        if objects.contains(&row.identity.object) {
+            row.is_unsure |= row.is_matched;
+            row.is_unclear |= !row.is_matched;
+        }
     }
 }
 
@@ -831,7 +853,7 @@ fn reunite(
         // What their lines did not join, their names do not.
         let is_lined = |one: &Identity| {
             let place = one.beside.place.as_deref();
-            is_numbered(&one.name.name) && place.is_some_and(|place| place.line > 0)
+            is_numbered(one) && place.is_some_and(|place| place.line > 0)
         };
         if pairs[one].base.is_some_and(|at| is_lined(olds[at])) {
             continue;
@@ -967,7 +989,7 @@ impl<'i> Unclear<'i> {
             let of_file = || (one.name.line > 0).then(|| word.to_owned());
             // Closures of Rust have one name.
             let of_closure = || word.contains("{{closure}}").then(|| word.to_owned());
-            let name = stem(&one.name.name).or_else(of_file).or_else(of_closure);
+            let name = stem(one).or_else(of_file).or_else(of_closure);
             if let Some(name) = name {
                 let left = left.entry((&one.object, name, file)).or_default();
                 let is_known = is_known(others, one) == Some(true);
@@ -1388,6 +1410,24 @@ mod tests {
             fresh.renamed.as_ref().map(|other| other.label.as_str()),
             Some("old")
         );
+    }
+
+    /// One more function in front gives all others of a module of WebAssembly other numbers.
+    #[test]
+    fn numbers_of_functions_say_nothing_where_the_module_is_another_one() {
+        let of = |start: u64, numbers: std::ops::Range<u64>| -> Vec<Run> {
+            let names: Vec<(String, u64)> = numbers
+                .map(|at| (format!("wasm-function[{at}]"), 1000))
+                .chain([("main".to_owned(), 500)])
+                .collect();
+            let names: Vec<(&str, u64)> = names.iter().map(|(n, w)| (n.as_str(), *w)).collect();
+            (0..3).map(|at| run(start + at, &names)).collect()
+        };
+        for (new, doubtful) in [(0..3, 0), (1..4, 4)] {
+            let found = compare(&of(0, 0..3), &of(5, new), Method::default());
+            let rows = found.rows.iter().filter(|row| row.is_doubtful());
+            assert_eq!(rows.count(), doubtful);
+        }
     }
 
     /// The last functions without a name in a file: none stands below, and the new side has one more.
