@@ -27,7 +27,7 @@ pub enum Origin {
 pub struct Author {
     /// Whose the file is.
     pub origin: Origin,
-    /// The crate or module that has it, where its name leaves that open: [`package`].
+    /// The crate or module that has it, where its name leaves that open.
     pub package: Option<Arc<str>>,
 }
 
