@@ -247,7 +247,8 @@ fn edges_of_peek(name: &str) -> (Edges, BTreeSet<String>) {
 /// Every edge of `peek` weighs what it does in pprof, which leaves out those from a function to itself.
 #[test]
 fn peek_has_the_edges_of_pprof() {
-    for (name, least) in [("wasmtime", 70), ("native", 180)] {
+    // Closures of one name are several functions, and are left out.
+    for (name, least) in [("wasmtime", 70), ("native", 160)] {
         let Some(exported) = Exported::of(name, &[]) else {
             return;
         };

@@ -227,13 +227,14 @@ fn in_cargo(path: &str) -> Option<(Cargo, &str)> {
         let hash = folder.rsplit_once('-').map(|(_, hash)| hash);
         hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
     };
+    let is_home = || path.contains("/.cargo/");
     if let Some(rest) = behind(path, "/registry/src/") {
         let (index, rest) = rest.split_once('/')?;
-        return hashed(index).then_some((Cargo::Registry, rest));
+        return (hashed(index) || is_home()).then_some((Cargo::Registry, rest));
     }
     if let Some(rest) = behind(path, "/git/checkouts/") {
         let (repository, _) = rest.split_once('/')?;
-        return hashed(repository).then_some((Cargo::Git, rest));
+        return (hashed(repository) || is_home()).then_some((Cargo::Git, rest));
     }
     behind(path, "/usr/share/cargo/registry/").map(|rest| (Cargo::Registry, rest))
 }
