@@ -957,6 +957,15 @@ fn what_short_threads_ran_is_missed() {
         let (_, text, _) = lab.pjit(&["check"], "long.data");
         assert!(!text.contains("samples.brief"), "{text}");
     }
+    // Counters of processors go on, whichever thread ends.
+    let machine = [&options[..], &["-a"]].concat();
+    if lab
+        .record("machine.data", &machine, &["./brief", "2000", "300000"])
+        .is_some()
+    {
+        let (_, text, _) = lab.pjit(&["check"], "machine.data");
+        assert!(!text.contains("samples.brief"), "{text}");
+    }
 }
 
 /// Code that the kernel makes of filters lies behind its own, and nothing tells of it; its addresses are not hidden.

@@ -11,7 +11,7 @@ use crate::input::Story;
 use crate::perfdata::attr::flag;
 use crate::perfdata::{Attr, Recording, Ring};
 use crate::profile::{EventId, ThreadId};
-use crate::session::{Samples, Session};
+use crate::session::{SampleRef, Samples, Session};
 use crate::unit::Unit;
 
 /// In periods, the longest life that is short.
@@ -62,6 +62,17 @@ fn used(attr: &Attr, story: &Story) -> Option<u64> {
     u64::try_from(counted.as_nanos()).ok()
 }
 
+/// Whether counters belong to processors, so that they do not end with a thread. perf sets `inherit` for them, too: its command line
+/// tells, or that the idle task has samples.
+fn is_of_processors(recording: &Recording<'_>, session: &Session<'_>, samples: &Samples) -> bool {
+    const WORDS: [&str; 6] = ["-a", "-ag", "-ga", "--all-cpus", "-C", "--cpu"];
+    let words = recording.features.cmdline.iter().map(String::as_str);
+    let mut words = words.take_while(|word| *word != "--");
+    let is_asked = words.any(|word| WORDS.contains(&word) || word.starts_with("--cpu="));
+    let is_idle = |sample: &SampleRef| session.threads[sample.thread].is_idle();
+    is_asked || samples.all.iter().any(is_idle)
+}
+
 /// What threads may have run without a sample of an event.
 pub(super) fn gather(
     recording: &Recording<'_>,
@@ -74,6 +85,9 @@ pub(super) fn gather(
     let Some((attr, period)) = attr.and_then(|attr| Some((attr, period(attr)?))) else {
         return Brief::default();
     };
+    if is_of_processors(recording, session, samples) {
+        return Brief::default();
+    }
     let mut counts: IndexVec<ThreadId, u64> = session.threads.iter().map(|_| 0).collect();
     let mut brief = Brief {
         used: story.and_then(|story| used(attr, story)),
