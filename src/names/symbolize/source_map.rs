@@ -657,16 +657,36 @@ fn misfit(map: &SourceMap, script: &Path, text: Option<&[u8]>) -> Option<&'stati
         let is_other = map.get_file().is_some_and(other);
         return is_other.then_some("is the map of another script");
     };
-    (!reaches_into(map, text)).then_some("has places that the script has not")
-}
-
-/// Whether the script has all places that the map tells of.
-fn reaches_into(map: &SourceMap, text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let lengths: Vec<usize> = text
         .split('\n')
         .map(|line| line.encode_utf16().count())
         .collect();
+    if !reaches_into(map, &lengths) {
+        return Some("has places that the script has not");
+    }
+    let why =
+        "tells lines alone, and most of the script is one line: a minifier ran after it was made";
+    tells_lines_alone(map, &lengths).then_some(why)
+}
+
+/// Whether a map of several sources has one place for a line that most of the script stands in: webpack's `cheap-source-map` where a
+/// minifier follows. All would be of one source.
+fn tells_lines_alone(map: &SourceMap, lengths: &[usize]) -> bool {
+    /// Characters that a line has that a minifier made.
+    const LONG: usize = 2000;
+    let all: usize = lengths.iter().sum();
+    let longest = lengths.iter().copied().enumerate();
+    let longest = longest.max_by_key(|(_, length)| *length);
+    let Some((line, _)) = longest.filter(|(_, length)| *length >= LONG && length * 2 > all) else {
+        return false;
+    };
+    let places = map.tokens().filter(|of| of.get_dst_line() as usize == line);
+    map.get_source_count() > 1 && places.take(2).count() < 2
+}
+
+/// Whether the script has all places that the map tells of.
+fn reaches_into(map: &SourceMap, lengths: &[usize]) -> bool {
     // swc puts some places of long literals a few characters too far.
     const TOO_FAR: usize = 8;
     const ONE_OF: usize = 1000;
@@ -987,6 +1007,20 @@ mod tests {
         with_files(&[("app.js", SCRIPT), ("app.js.map", "no map")], |maps| {
             assert_eq!(maps.original("/app/dist/app.js", 1, 1), None);
         });
+        // One place for a line that a minifier made of all sources.
+        let long = format!("{}\n//# sourceMappingURL=app.js.map\n", "f();".repeat(1000));
+        let cheap = |mappings: &str| {
+            format!(
+                r#"{{"version":3,"file":"app.js","sources":["a.js","b.js"],"names":[],"mappings":"{mappings}"}}"#
+            )
+        };
+        for (mappings, is_used) in [("AAAA", false), ("AAAA,IACA", true)] {
+            let map = cheap(mappings);
+            with_files(&[("app.js", &long), ("app.js.map", &map)], |maps| {
+                let found = maps.original("/app/dist/app.js", 1, 1);
+                assert_eq!(found.is_some(), is_used, "{mappings}");
+            });
+        }
     }
 
     #[test]
