@@ -216,7 +216,7 @@ pub fn build(
     };
     profile.predictions = predictions::of(collected, &places, resolution);
     if needs.contains(Needs::OPTIMISED) {
-        profile.optimised = optimised(session);
+        profile.optimised = optimised(session, answers.maps);
     }
     material.forget_stacks();
     let collected = material.get();

@@ -11,9 +11,10 @@ use crate::ids::Idx;
 use crate::jit::JitCodeId;
 use crate::runtimes::{CleanName, Producer, Tier, Whose};
 use crate::session::Session;
+use crate::symbolize::SourceMaps;
 
-/// Bytes by package, the most first.
-pub(super) fn optimised(session: &Session<'_>) -> Vec<(Whose, u64)> {
+/// Bytes by package, the most first. A bundle is the packages that it was made of, where its map tells.
+pub(super) fn optimised(session: &Session<'_>, maps: &SourceMaps<'_>) -> Vec<(Whose, u64)> {
     let mut sums: FxHashMap<Whose, u64> = FxHashMap::default();
     let codes = (0..session.jit.code_count()).map(JitCodeId::from_usize);
     for code in codes.map(|id| session.jit.code(id)) {
@@ -26,7 +27,12 @@ pub(super) fn optimised(session: &Session<'_>) -> Vec<(Whose, u64)> {
         if (row.tier)(&name) != Tier::Optimised {
             continue;
         }
-        let clean = CleanName::of(&name, Some(producer));
+        let mut clean = CleanName::of(&name, Some(producer));
+        if row.has_source_maps
+            && let Some(original) = maps.original(&clean.file, clean.line, clean.column)
+        {
+            clean.file = original.file;
+        }
         let kind = (row.kind)(&name, &clean);
         let whose = (row.package)(&name, &clean, kind);
         if let Whose::Package(..) | Whose::File(_) = whose {
