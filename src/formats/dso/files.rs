@@ -111,7 +111,7 @@ static OTHER_INODE: OfFiles = OfFiles {
           path elsewhere, as in a container; this one is not used",
     several: "are not the files that were mapped, by their inodes: they were replaced while they were recorded, or those had these \
               paths elsewhere, as in a container; these are not used",
-    advice: "Give the other one's folder with --symfs",
+    advice: "Give the other one's folder with --symfs, or --buildid-dir ~/.debug if it was only built again",
 };
 
 /// What is said of files that are another build than what was mapped, where several builds had their path.

@@ -130,7 +130,7 @@ pub(super) struct Shared<'p> {
     of_symbol: IndexVec<SymbolId, Option<FuncId>>,
     /// By symbol: the file that a source map gives its lines, if one does.
     mapped: IndexVec<SymbolId, Option<StringId>>,
-    /// Functions of scripts in a file that is not their first one.
+    /// Functions in a file that is not their first one.
     elsewhere: FxHashMap<(FuncId, StringId), FuncId>,
     /// Names of symbols.
     known_names: IndexVec<SymbolId, Option<TextId>>,
@@ -359,12 +359,12 @@ impl<'p> Shared<'p> {
         let Some(line) = frame.line else {
             return func;
         };
-        let row = &self.funcs[func];
-        let (source, is_js) = (row.source, row.is_js);
+        let source = self.funcs[func].source;
         match source {
             None => self.funcs[func].source = Some(self.source_of(line.file)),
-            // A source map covers a script in part: what is in another file is another function, so that no line is lost.
-            Some(_) if is_js && line.line > 0 && !self.is_of_file(source, line.file) => {
+            // What is in another file is another function, so that no line is lost: a `static` one of that name, or a part of a script
+            // that its source map does not cover.
+            Some(_) if line.line > 0 && !self.is_of_file(source, line.file) => {
                 return self.in_file(func, line.file);
             }
             Some(_) => {}
