@@ -137,7 +137,12 @@ fn fixture() -> Result<Fixture, &'static str> {
             .args(["record", "-q", "-F", "999", "-e", events, "-o"])
             .arg(&file)
             .arg(&program);
-        succeeds(&mut record).then_some(file)
+        // perf 6.1 may abort while another one writes build IDs.
+        let mut tries = (0..4_u64).map(|at| {
+            std::thread::sleep(std::time::Duration::from_millis(300 * at));
+            succeeds(&mut record)
+        });
+        tries.any(|is_done| is_done).then_some(file)
     };
     let recorded = (
         record("one.data", "cpu-clock:u"),

@@ -176,6 +176,21 @@ fn colours_tell_packages_or_activities() {
 }
 
 #[test]
+fn a_search_that_finds_nothing_leaves_the_other_views_whole() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "node", &[]);
+    let around = "click:#tabs button:nth-child(3)";
+    let steps = ["key:t", "key:/", "type:zzz", "key:Enter", around, "see"];
+    let seen = browser.drive(&page, &steps);
+    let text = |key: &str| seen[0][key].as_str().expect("text").to_owned();
+    assert!(!text("hash").contains("undefined"), "{}", text("hash"));
+    assert!(text("detail").contains("total "), "{}", text("detail"));
+}
+
+#[test]
 fn keys_clicks_and_the_address_lead_through_the_tree() {
     let Some(browser) = Browser::find() else {
         return;

@@ -380,6 +380,7 @@
   }
   function moveRow(by) {
     const all = sorted(), list = $('list');
+    if (!all.length) return;
     focusRow = Math.max(0, Math.min(all.length - 1, focusRow + by));
     const y = focusRow * TALL;
     if (y < list.scrollTop) list.scrollTop = y;
@@ -388,7 +389,7 @@
     drawTable();
     const row = $('rows').querySelector(`[data-at="${focusRow}"]`);
     if (row) row.focus({preventScroll: true});
-    if (all.length) tellFunction(state.f);
+    tellFunction(state.f);
     save(true);
   }
 
