@@ -19,7 +19,7 @@ use super::NONE;
 use super::category::{self, Kind};
 use super::libs::{LibId, Libs};
 use crate::address::Avma;
-use crate::functions::Functions;
+use crate::functions::{FunctionId, Functions};
 use crate::functions::payers::Payers;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::{CpuMode, Frame, FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
@@ -109,9 +109,13 @@ fn mapped(profile: &Profile) -> IndexVec<SymbolId, Option<StringId>> {
     mapped
 }
 
+/// What tells rows of functions apart.
+type FuncKey = (TextId, Option<LibId>, Option<FunctionId>);
+
 /// The tables under construction.
 pub(super) struct Shared<'p> {
     profile: &'p Profile,
+    functions: &'p Functions,
     payers: Payers<'p>,
     pub(super) strings: Strings,
     libs: Libs<'p>,
@@ -125,12 +129,12 @@ pub(super) struct Shared<'p> {
     frames: IndexVec<RowId, FrameRow>,
     known_frames: IndexVec<FrameId, Option<RowId>>,
     funcs: IndexVec<FuncId, FuncRow>,
-    /// By name and resource.
-    known_funcs: FxHashMap<(TextId, Option<LibId>), FuncId>,
+    /// By name, resource and function: several may have one name.
+    known_funcs: FxHashMap<FuncKey, FuncId>,
     of_symbol: IndexVec<SymbolId, Option<FuncId>>,
     /// By symbol: the file that a source map gives its lines, if one does.
     mapped: IndexVec<SymbolId, Option<StringId>>,
-    /// Functions in a file that is not their first one.
+    /// Functions of scripts in a file that is not their first one.
     elsewhere: FxHashMap<(FuncId, StringId), FuncId>,
     /// Names of symbols.
     known_names: IndexVec<SymbolId, Option<TextId>>,
@@ -153,6 +157,7 @@ impl<'p> Shared<'p> {
     pub(super) fn new(profile: &'p Profile, functions: &'p Functions) -> Self {
         Self {
             profile,
+            functions,
             payers: Payers::new(profile, functions),
             strings: Strings::with_capacity(profile.symbols.len()),
             libs: Libs::new(profile),
@@ -182,7 +187,7 @@ impl<'p> Shared<'p> {
     /// A root that is no function: the name of a thread below what ran on a CPU.
     pub(super) fn root(&mut self, name: &str) -> Stack {
         let name = self.strings.id(name);
-        let func = self.func(name, None);
+        let func = self.func((name, None, None));
         let frame = self.frames.push(FrameRow {
             address: NOWHERE,
             depth: 0,
@@ -344,13 +349,14 @@ impl<'p> Shared<'p> {
         let resource = frame.object.and_then(|object| self.libs.number(object));
         let Some(symbol) = frame.symbol else {
             let name = self.strings.id(&frame_name(profile, id));
-            return self.func(name, resource);
+            return self.func((name, resource, None));
         };
         let func = match self.of_symbol[symbol] {
             Some(func) => func,
             None => {
                 let name = self.name(symbol);
-                let func = self.func(name, resource);
+                let function = self.functions.of_frame(id);
+                let func = self.func((name, resource, Some(function)));
                 self.of_symbol[symbol] = Some(func);
                 self.place_in_name(func, symbol);
                 func
@@ -359,12 +365,12 @@ impl<'p> Shared<'p> {
         let Some(line) = frame.line else {
             return func;
         };
-        let source = self.funcs[func].source;
+        let row = &self.funcs[func];
+        let (source, is_js) = (row.source, row.is_js);
         match source {
             None => self.funcs[func].source = Some(self.source_of(line.file)),
-            // What is in another file is another function, so that no line is lost: a `static` one of that name, or a part of a script
-            // that its source map does not cover.
-            Some(_) if line.line > 0 && !self.is_of_file(source, line.file) => {
+            // A source map covers a script in part: what is in another file is another function, so that no line is lost.
+            Some(_) if is_js && line.line > 0 && !self.is_of_file(source, line.file) => {
                 return self.in_file(func, line.file);
             }
             Some(_) => {}
@@ -434,7 +440,8 @@ impl<'p> Shared<'p> {
         row.start = Some((place.line, place.column));
     }
 
-    fn func(&mut self, name: TextId, resource: Option<LibId>) -> FuncId {
+    fn func(&mut self, key: FuncKey) -> FuncId {
+        let (name, resource, _) = key;
         let new = || {
             self.funcs.push(FuncRow {
                 name,
@@ -444,7 +451,7 @@ impl<'p> Shared<'p> {
                 start: None,
             })
         };
-        *(self.known_funcs.entry((name, resource))).or_insert_with(new)
+        *self.known_funcs.entry(key).or_insert_with(new)
     }
 
     fn source(&mut self, file: &str) -> SourceId {
