@@ -23,7 +23,7 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::ask::{Flamegraph, FrameLook, Request, forget_large};
 use crate::flame::{ColorBy, Comparison, Limit, Roots, Shape};
-use crate::input::open_named;
+use crate::input::{expand, open_named};
 use crate::output::html::PageOptions;
 use crate::output::svg::{self, BackgroundColor, Palette, SvgOptions};
 use crate::output::text::harmless;
@@ -488,11 +488,16 @@ impl FlamegraphArgs {
                 "--normalize is for recordings that are added up, not for --diff".to_owned(),
             );
         }
+        // Folders of `pjit record`, and of several runs, as everywhere. Of one without recordings it is told when it is read.
+        let files = |paths: &[PathBuf]| expand(paths).unwrap_or_else(|_| paths.to_vec());
+        let (base, runs) = (files(&self.diff), files(new));
         let mut load = if self.diff.is_empty() {
             self.several.load_options(new, &self.input, environment)?
         } else {
-            self.input.load_options(new.first(), environment)
+            self.input.load_options(runs.first(), environment)
         };
+        let new = if self.diff.is_empty() { new } else { &runs };
+        let rest = new.get(1..).unwrap_or_default();
         self.weight.apply(&mut load, self.input.force, true);
         let filters = self.filters.apply(&mut load)?;
         let view = Flamegraph {
@@ -503,8 +508,8 @@ impl FlamegraphArgs {
                 (false, false) => Roots::Comm,
             },
             reverse: self.reverse,
-            base: self.diff.clone(),
-            more: new.get(1..).unwrap_or_default().to_vec(),
+            base,
+            more: rest.to_vec(),
             comparison: self.comparison.get(),
             look: self.frame_look(format),
             code: self.source.then(|| self.source_root.clone()),

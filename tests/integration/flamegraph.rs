@@ -504,6 +504,17 @@ fn a_difference_colours_what_was_tested() {
     assert!(title(&svg, "two ").contains(", 3.00 times, slower"));
     // Runs without an option are the new ones, too.
     assert_eq!(svg, draw(&[&bases[..], &["new0", "new1", "new2"]].concat()));
+    // So are folders with runs.
+    for side in ["base", "new"] {
+        fs::create_dir(folder.path().join(side)).expect("made");
+        for run in 0..3 {
+            let from = folder.path().join(format!("{side}{run}"));
+            let to = folder.path().join(format!("{side}/{run}.data"));
+            fs::copy(from, to).expect("copied");
+        }
+    }
+    let of_folders = draw(&["--diff", "base", "--to", "new"]);
+    assert_eq!(title(&of_folders, "all"), all);
     // The figures are means, as the text says, and those of the side that it says.
     assert!(svg.contains("new0 and 2 more compared with base0 and 2 more"));
     let of_side = |side: &str| {
