@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::bundle::succeed;
 use crate::identity::diff;
 use crate::inlines::{code, recording_of, recording_of_program};
+use crate::page::Browser;
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{pjit, program, skip};
 
@@ -697,6 +698,18 @@ fn a_function_is_one_whether_it_is_inlined_or_not() {
             assert!(found.next().is_none(), "{answer}");
         }
         assert!(rows.iter().all(|row| row["name"] != "hidden"), "{answer}");
+    }
+    // Lists of a page have it once, too.
+    let page = folder.path().join("page.html");
+    let mut draw = pjit();
+    draw.args(["flamegraph", "-o"]).arg(&page).arg(&inlined);
+    succeed(&mut draw);
+    let plain = fs::read_to_string(&page).expect("a page");
+    assert_eq!(plain.matches("<td>local</td>").count(), 1);
+    if let Some(browser) = Browser::find() {
+        let seen = browser.drive(&page, &["key:t", "all"]);
+        let rows = seen[0]["table"].as_array().expect("rows").iter();
+        assert_eq!(rows.filter(|row| row[2] == "local").count(), 1);
     }
     // It is there twice.
     let samples = |data: &Path| names.map(|name| found(data, name)[0]);

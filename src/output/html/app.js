@@ -48,7 +48,8 @@
   // Two sides: two recordings, or two times of one. Which functions weigh more or less in the first.
   let two = isDifference, ways = fns.way;
   if (two) tree.around = around(tree, ways);
-  const KINDS = data.kinds;
+  const KINDS = data.kinds, same = unite(fns, KINDS.indexOf('inlined'));
+  tree.same = tree.fn.map(f => f < 0 ? f : same[f]);
   // By node: whose it is, and what runs there.
   const tree0 = tree;
   tree.package = [0, ...data.package];
@@ -398,7 +399,7 @@
   // The function itself, or those that it was inlined into.
   function holders(f) {
     const found = new Set();
-    for (let i = 1; i < tree.n; i++) if (tree.fn[i] === f) {
+    for (let i = 1; i < tree.n; i++) if (tree.same[i] === f) {
       let at = i;
       while (KINDS[kindOf(tree.fn[at])] === 'inlined') at = tree.parent[at];
       found.add(tree.fn[at]);
@@ -477,7 +478,7 @@
     if (!tabs.some(tab => tab.id === state.v)) state.v = initial.v;
     if (!(state.c in colors)) state.c = initial.c;
     if (!$('scope').querySelector(`option[value="${CSS.escape(state.t)}"]`)) state.t = 'all';
-    if (state.f < -1 || state.f >= count) state.f = -1;
+    state.f = state.f < 0 || state.f >= count ? -1 : same[state.f];
     if (state.z < 0) state.z = 0;
     if (panel) panel.check();
   }
@@ -500,7 +501,7 @@
   }
   function open(v) {
     const f = view && isGraph() ? view.fn(selected) : state.f;
-    go({v, z: 0, f: f >= 0 ? f : state.f});
+    go({v, z: 0, f: f >= 0 ? same[f] : state.f});
   }
 
   function show(changes = state) {

@@ -18,6 +18,15 @@ function grow(up, fn) {
   return t;
 }
 
+// By function: what it is in lists. A function that is inlined here and stands by itself there is one of them, though they are drawn
+// in two colours.
+function unite(fns, inlined) {
+  const known = new Map(), key = f => fns.object[f] + ' ' + fns.name[f];
+  const all = fns.name.map((_, f) => f);
+  for (const f of all) if (fns.kind[f] && fns.kind[f] !== inlined && !known.has(key(f))) known.set(key(f), f);
+  return all.map(f => fns.kind[f] === inlined ? known.get(key(f)) ?? f : f);
+}
+
 // Weights of all nodes. `run` tells of each series whether it counts: 0 as what is shown, 1 as what it is compared with,
 // -1 not at all. `column` is a column of the cells. With two sides weights are those of a run of each, by `scale`, both in
 // shares of the first; without a scale each is in shares of itself. `shape` tells which of the two is drawn.
@@ -61,7 +70,7 @@ function table(t, m, count) {
   const sums = m.own.map(() => ({own: new Float64Array(count), total: new Float64Array(count)}));
   const inside = new Int32Array(count);
   for (let i = 1; i < t.n; i++) {
-    const f = t.fn[i], outermost = i >= inside[f];
+    const f = t.same[i], outermost = i >= inside[f];
     if (outermost) inside[f] = t.end[i];
     for (let r = 0; r < sums.length; r++) {
       sums[r].own[f] += m.own[r][i];
@@ -75,7 +84,7 @@ function table(t, m, count) {
 function outermost(t, f) {
   const found = [];
   for (let i = 1; i < t.n;) {
-    if (t.fn[i] === f) { found.push(i); i = t.end[i]; } else i++;
+    if (t.same[i] === f) { found.push(i); i = t.end[i]; } else i++;
   }
   return found;
 }
@@ -147,8 +156,8 @@ function merged(t, m, way, fn, nodes) {
     node.done = true;
     const kids = new Map();
     const visit = (at, from) => {
-      let kid = kids.get(t.fn[at]);
-      if (kid === undefined) kids.set(t.fn[at], kid = add(t.fn[at], h));
+      let kid = kids.get(t.same[at]);
+      if (kid === undefined) kids.set(t.same[at], kid = add(t.same[at], h));
       put(list[kid], at, from);
     };
     for (let k = 0; k < node.at.length; k++) {
