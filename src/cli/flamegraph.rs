@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use super::annotate::source_roots;
 use super::browser::{Browser, temporary};
 use super::filters::MarkedFilterArgs;
-use super::input::{Environment, InputArgs, SeveralArgs};
+use super::input::{Environment, InputArgs, SeveralArgs, recordings_at};
 use super::named::Named;
 use super::page::Page;
 use super::picture::{Format, Target};
@@ -23,7 +23,7 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::ask::{Flamegraph, FrameLook, Request, forget_large};
 use crate::flame::{ColorBy, Comparison, Limit, Roots, Shape};
-use crate::input::{expand, open_named};
+use crate::input::open_named;
 use crate::output::html::PageOptions;
 use crate::output::svg::{self, BackgroundColor, Palette, SvgOptions};
 use crate::output::text::harmless;
@@ -488,8 +488,9 @@ impl FlamegraphArgs {
                 "--normalize is for recordings that are added up, not for --diff".to_owned(),
             );
         }
-        // Folders of `pjit record`, and of several runs, as everywhere. Of one without recordings it is told when it is read.
-        let files = |paths: &[PathBuf]| expand(paths).unwrap_or_else(|_| paths.to_vec());
+        let files = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().flat_map(|path| recordings_at(path)).collect()
+        };
         let (base, runs) = (files(&self.diff), files(new));
         let mut load = if self.diff.is_empty() {
             self.several.load_options(new, &self.input, environment)?

@@ -303,6 +303,15 @@ fn layout(root: &Path) -> (&Path, bool) {
         .unwrap_or((root, false))
 }
 
+/// The recordings that a path that was typed stands for: of a folder of several, each of them.
+pub(super) fn recordings_at(path: &Path) -> Vec<PathBuf> {
+    let file = recording_in(path);
+    let is_folder = file == path && file.is_dir();
+    // Of one without recordings it is told when it is read.
+    let inside = is_folder.then(|| expand(std::slice::from_ref(&file)));
+    inside.and_then(Result::ok).unwrap_or_else(|| vec![file])
+}
+
 /// What a path that was typed stands for.
 fn source(path: &Path) -> Source {
     if path.as_os_str() == "-" {
@@ -380,15 +389,11 @@ impl ListArgs {
         }
         let mut sources = Vec::new();
         for path in &paths {
-            let one = source(path);
-            match one {
-                Source::File(file) if file == *path && file.is_dir() => {
-                    // Of one without recordings it is told when it is read.
-                    let inside = expand(std::slice::from_ref(&file));
-                    let inside = inside.unwrap_or_else(|_| vec![file]);
-                    sources.extend(inside.into_iter().map(Source::File));
+            match source(path) {
+                Source::File(_) => {
+                    sources.extend(recordings_at(path).into_iter().map(Source::File));
                 }
-                one => sources.push(one),
+                other => sources.push(other),
             }
         }
         if sources.len() > 1 && sources.contains(&Source::Stdin) {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::live::unaborted;
 use crate::recording::{Recording, Sample, Stacks};
 use crate::support::{SAMPLES, perf, pjit, sample, skip, stdout_of};
 
@@ -137,12 +138,9 @@ fn fixture() -> Result<Fixture, &'static str> {
             .args(["record", "-q", "-F", "999", "-e", events, "-o"])
             .arg(&file)
             .arg(&program);
-        // perf 6.1 may abort while another one writes build IDs.
-        let mut tries = (0..4_u64).map(|at| {
-            std::thread::sleep(std::time::Duration::from_millis(300 * at));
-            succeeds(&mut record)
-        });
-        tries.any(|is_done| is_done).then_some(file)
+        let recorded = unaborted(|| record.stdin(Stdio::null()).output());
+        let is_done = recorded.is_ok_and(|recorded| recorded.status.success());
+        is_done.then_some(file)
     };
     let recorded = (
         record("one.data", "cpu-clock:u"),

@@ -3,9 +3,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::support::{pjit, skip};
+
+/// Runs perf, and again if it aborts: where another recording asks for build IDs at the same time, perf 6.1 takes some that are none.
+pub(crate) fn unaborted<E>(mut run: impl FnMut() -> Result<Output, E>) -> Result<Output, E> {
+    let mut recorded = run()?;
+    for attempt in 0..5 {
+        if recorded.status.code().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(200 * attempt));
+            recorded = run()?;
+        }
+    }
+    Ok(recorded)
+}
 
 /// A folder of a test, gone when the test is.
 pub(crate) struct Lab {
@@ -88,14 +100,7 @@ impl Lab {
                 .args(command);
             perf.output().map_err(|_| "it cannot be run".to_owned())
         };
-        let mut recorded = run()?;
-        // Where another recording asks for build IDs at the same time, perf 6.1 takes some that are none, and aborts.
-        for attempt in 0..5 {
-            if recorded.status.code().is_none() {
-                std::thread::sleep(std::time::Duration::from_millis(200 * attempt));
-                recorded = run()?;
-            }
-        }
+        let recorded = unaborted(run)?;
         if !recorded.status.success() {
             return Err(String::from_utf8_lossy(&recorded.stderr).into_owned());
         }

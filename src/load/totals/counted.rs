@@ -201,23 +201,23 @@ impl Counting {
             }
             Err(text) => return Err(text),
         };
-        self.totals
-            .iter_mut()
-            .for_each(|total| total.is_missing = true);
         for (&(event, ..), stat) in &self.last {
             let count = self.scaled(*stat);
-            let total = &mut self.totals[event];
-            total.count.add(count);
-            total.is_missing = false;
+            self.totals[event].count.add(count);
         }
-        // Intervals have a line for each event, too.
-        let missing = self.totals.iter().enumerate();
-        let missing: Vec<usize> = missing
-            .filter(|(_, total)| total.is_missing)
-            .map(|(event, _)| event)
-            .collect();
+        // Keys are in the order of events.
+        let mut told: Vec<usize> = self.last.keys().map(|(event, ..)| *event).collect();
+        told.dedup();
+        for (event, total) in self.totals.iter_mut().enumerate() {
+            total.is_missing = told.binary_search(&event).is_err();
+            if total.is_missing {
+                // Intervals have a line for each event, too.
+                for (_, counts) in &mut self.rounds {
+                    counts.push((event, Count::default()));
+                }
+            }
+        }
         for (_, counts) in &mut self.rounds {
-            counts.extend(missing.iter().map(|event| (*event, Count::default())));
             counts.sort_by_key(|(event, _)| *event);
         }
         let threads = &self.threads;

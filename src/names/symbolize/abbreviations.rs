@@ -79,11 +79,20 @@ impl Skip {
         }
     }
 
-    /// Passes it by; `None` at the end of the bytes.
+    /// Passes it by; `None` at the end of the bytes. Few are neither bytes nor numbers.
+    #[inline(always)]
     fn pass(self, rest: &mut &[u8], header: &UnitHeader<Reader<'_>>) -> Option<()> {
         let length = match self {
-            Self::Bytes(bytes) => u64::from(bytes),
-            Self::Number => (rest.iter().position(|byte| byte & 0x80 == 0)? + 1) as u64,
+            Self::Bytes(bytes) => bytes as usize,
+            Self::Number => rest.iter().position(|byte| byte & 0x80 == 0)? + 1,
+            _ => return self.pass_other(rest, header),
+        };
+        *rest = rest.get(length..)?;
+        Some(())
+    }
+
+    fn pass_other(self, rest: &mut &[u8], header: &UnitHeader<Reader<'_>>) -> Option<()> {
+        let length = match self {
             Self::Text => (memchr::memchr(0, rest)? + 1) as u64,
             Self::Block(width) => {
                 let (length, behind) = rest.split_at_checked(usize::from(width))?;
@@ -101,7 +110,7 @@ impl Skip {
                 let spec = AttributeSpecification::new(dw::DW_AT_null, form, constant);
                 return Self::of(spec, header).pass(rest, header);
             }
-            Self::Unknown => return None,
+            Self::Bytes(_) | Self::Number | Self::Unknown => return None,
         };
         *rest = rest.get(usize::try_from(length).ok()?..)?;
         Some(())
@@ -207,15 +216,7 @@ impl Abbreviations {
         header: &UnitHeader<Reader<'_>>,
     ) -> Option<()> {
         for skip in of.skips.of(&self.skips) {
-            // Few are of other kinds, and most of these are numbers.
-            match skip {
-                Skip::Bytes(bytes) => *rest = rest.get(*bytes as usize..)?,
-                Skip::Number => {
-                    let end = rest.iter().position(|byte| byte & 0x80 == 0)?;
-                    *rest = &rest[end + 1..];
-                }
-                other => other.pass(rest, header)?,
-            }
+            skip.pass(rest, header)?;
         }
         Some(())
     }

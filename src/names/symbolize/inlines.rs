@@ -14,13 +14,13 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use super::abbreviations::number;
-use super::declared::{Declared, Mark, normal};
+use super::declared::{Declared, Mark};
 use super::dwarf::{
     ATTRIBUTES_PER_BYTE, Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId, string,
 };
 use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
-use super::origin::Author;
+use super::origin::{Author, SourceFile};
 use super::scopes::Scopes;
 use crate::ids::IndexVec;
 
@@ -380,14 +380,11 @@ pub(super) struct Names<'a> {
     /// Files of units that declare functions; nothing stands for the unit at hand.
     files: FxHashMap<FileUnit, Option<Lines<'a>>>,
     /// Paths of these, by their numbers.
-    paths: FxHashMap<(FileUnit, u64), Option<SourcePath>>,
+    paths: FxHashMap<(FileUnit, u64), Option<SourceFile>>,
 }
 
 /// A unit that declares functions; nothing stands for the unit at hand.
 type FileUnit = Option<(bool, UnitId)>;
-
-/// The path of a source file, and whose it is.
-type SourcePath = (Arc<str>, Author);
 
 /// Whose code a function is, and where it is defined.
 pub(super) type Definition = (Author, Option<Declared>);
@@ -457,9 +454,9 @@ impl<'a> Names<'a> {
             let path = paths.entry((place, declared)).or_insert_with(|| {
                 let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
                 let path = lines.as_ref()?.path(file, unit, declared)?;
-                Some((normal(&path).into(), Author::of_path(&path)))
+                Some(SourceFile::of(&path))
             });
-            Some(path.clone().map(|(path, author)| {
+            Some(path.clone().map(|SourceFile { path, author }| {
                 let (line, mark) = (entry.line, Mark::of(entry.plain, entry.column));
                 (author, Some(Declared { path, line, mark }))
             }))

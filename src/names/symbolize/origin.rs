@@ -31,12 +31,26 @@ pub struct Author {
     pub package: Option<Arc<str>>,
 }
 
+/// A source file: its path without detours, and whose it is.
+#[derive(Clone)]
+pub(super) struct SourceFile {
+    pub(super) path: Arc<str>,
+    pub(super) author: Author,
+}
+
+impl SourceFile {
+    /// By a path as the compiler knew it, such as clang's
+    /// `/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h`.
+    pub(super) fn of(path: &str) -> Self {
+        let path: Arc<str> = normal(path).into();
+        let author = Author::of_path(&path);
+        Self { path, author }
+    }
+}
+
 impl Author {
-    /// By a path as the compiler knew it.
+    /// By a path without detours.
     pub(super) fn of_path(path: &str) -> Self {
-        // clang's `/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h`
-        let normal = path.contains("/.").then(|| normal(path));
-        let path = normal.as_deref().unwrap_or(path);
         let (origin, package) = author(path);
         Self {
             origin,
@@ -318,7 +332,7 @@ mod tests {
             "/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_algo.h",
             "/opt/conda/x86_64-conda-linux-gnu/include/c++/12/bits/stl_algo.h",
         ] {
-            assert_eq!(Author::of_path(path).origin, Origin::Std, "{path}");
+            assert_eq!(SourceFile::of(path).author.origin, Origin::Std, "{path}");
         }
     }
 

@@ -130,7 +130,7 @@ pub(super) fn find<'t, 'a: 't>(
         }
         is_met[at] = (true, is_met[at].0);
     }
-    let bodies = of_bodies(symbols, functions);
+    let unplaced = of_bodies(symbols, functions);
     let mut meet = |key: (ObjectKey, u32), evidence| {
         if !all && !is_met[key.1 as usize].1 {
             return;
@@ -153,7 +153,7 @@ pub(super) fn find<'t, 'a: 't>(
         for (at, number) in numbers.iter_enumerated() {
             let declared = expanded.declared.get(at).and_then(Option::as_ref);
             let body = || expanded.bodies.get(at)?.as_ref();
-            if let Some(declared) = declared.or_else(|| bodies.of(object, *number, body()?)) {
+            if let Some(declared) = declared.or_else(|| unplaced.of(object, *number, body()?)) {
                 meet((object, *number), Evidence::Declared(declared));
             }
         }
@@ -199,7 +199,7 @@ pub(super) fn find<'t, 'a: 't>(
             (place.of, place.like) = counts[&(dso, number, declared)];
         }
     }
-    let places = expanded_places(functions, are_several, &counts, &bodies);
+    let places = expanded_places(functions, are_several, &counts, &unplaced);
     let by_table = found
         .iter_mut()
         .filter_map(|(at, place)| Some((*at, place.as_mut()?)))
@@ -244,9 +244,9 @@ fn paths<'f>(
 
 /// By object and number of the name: what stands for where functions are defined, of those of which only the lines of their code are
 /// known. Lines that overlap are of one function.
-struct Bodies(FxHashMap<(ObjectKey, u32), Vec<(Declared, u32)>>);
+struct Unplaced(FxHashMap<(ObjectKey, u32), Vec<(Declared, u32)>>);
 
-impl Bodies {
+impl Unplaced {
     fn of(&self, object: ObjectKey, number: u32, body: &Body) -> Option<&Declared> {
         let all = self.0.get(&(object, number))?.iter();
         let mut fitting = all.filter(|(of, last)| {
@@ -257,7 +257,10 @@ impl Bodies {
 }
 
 /// Functions that stand somewhere by themselves have no lines here, and so their inlined copies have none.
-fn of_bodies(symbols: &IndexSlice<SymbolIndex, [Symbol]>, functions: &Functions<'_, '_>) -> Bodies {
+fn of_bodies(
+    symbols: &IndexSlice<SymbolIndex, [Symbol]>,
+    functions: &Functions<'_, '_>,
+) -> Unplaced {
     let mut met: FxHashMap<(ObjectKey, u32), Vec<&Body>> = FxHashMap::default();
     let pieces = functions.expanded.iter().zip(functions.objects);
     for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
@@ -293,7 +296,7 @@ fn of_bodies(symbols: &IndexSlice<SymbolIndex, [Symbol]>, functions: &Functions<
         }
         joined
     };
-    Bodies(
+    Unplaced(
         met.into_iter()
             .map(|(key, all)| (key, joined(all)))
             .collect(),
@@ -307,7 +310,7 @@ fn expanded_places<'f>(
     functions: &Functions<'f, '_>,
     are_several: impl Fn((ObjectKey, u32)) -> bool,
     counts: &Counts<'f>,
-    bodies: &Bodies,
+    unplaced: &Unplaced,
 ) -> Vec<IndexVec<NameNumber, Option<Box<Place>>>> {
     let pieces = functions
         .expanded
@@ -321,7 +324,7 @@ fn expanded_places<'f>(
             for (at, number) in numbers.iter_enumerated() {
                 let declared = expanded.declared.get(at).and_then(Option::as_ref);
                 let body = || expanded.bodies.get(at)?.as_ref();
-                let declared = declared.or_else(|| bodies.of(object, *number, body()?));
+                let declared = declared.or_else(|| unplaced.of(object, *number, body()?));
                 let declared = declared.filter(|_| are_several((object, *number)));
                 let mut place = place(declared, None, None);
                 // What is inlined is the function that stands elsewhere by itself.

@@ -16,7 +16,7 @@ use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
-use super::origin::Spelled;
+use super::origin::{SourceFile, Spelled};
 use super::place;
 use super::shown::ShownNames;
 use super::source_map::WasmMap;
@@ -511,9 +511,6 @@ fn read<'a: 'd, 'd>(
     }
 }
 
-/// Whose a source file is, and its path.
-type SourceFile = (Author, Arc<str>);
-
 /// Whose code functions are by the files of their code, for units that do not say where they are declared.
 struct Bodies<'p, 'a> {
     debug: &'p DebugInfo<'a>,
@@ -572,7 +569,7 @@ impl<'a> Bodies<'_, 'a> {
     /// Whose the code is of the function with so many inlined calls inside it, at an address.
     fn author(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Author> {
         let row = self.row(at, found, inner)?;
-        Some(self.file(row.file)?.0)
+        Some(self.file(row.file)?.author)
     }
 
     /// The place of that code: path and line.
@@ -583,7 +580,7 @@ impl<'a> Bodies<'_, 'a> {
         inner: usize,
     ) -> Option<(Arc<str>, u32)> {
         let row = self.row(at, found, inner).filter(|row| row.line > 0)?;
-        Some((self.file(row.file)?.1, row.line))
+        Some((self.file(row.file)?.path, row.line))
     }
 
     /// A call stands in the file of its caller, code in its own.
@@ -601,7 +598,7 @@ impl<'a> Bodies<'_, 'a> {
         let mut files = self.files.borrow_mut();
         let file = files.entry(number).or_insert_with(|| {
             let path = lines.path(self.debug, self.unit, number)?;
-            Some((Author::of_path(&path), normal(&path).into()))
+            Some(SourceFile::of(&path))
         });
         file.clone()
     }

@@ -48,7 +48,10 @@
   // Two sides: two recordings, or two times of one. Which functions weigh more or less in the first.
   let two = isDifference, ways = fns.way;
   if (two) tree.around = around(tree, ways);
-  const KINDS = data.kinds, same = unite(fns, KINDS.indexOf('inlined'));
+  const KINDS = data.kinds;
+  // By function: what it is in lists, where it is one whether it is inlined or not.
+  const same = fns.name.map((_, f) => f);
+  for (const [f, other] of fns.same) same[f] = other;
   tree.same = tree.fn.map(f => f < 0 ? f : same[f]);
   // By node: whose it is, and what runs there.
   const tree0 = tree;

@@ -154,6 +154,12 @@ fn push_functions(flame: &Flame, findings: Option<&Findings>, json: &mut String)
     list(json, &flame.functions, |function, json| {
         text(&function.raw.join(" · "), json)
     });
+    json.push_str(",\"same\":");
+    let same = flame.united();
+    let others = same.iter_enumerated().filter(|(id, same)| id != *same);
+    list(json, others, |(id, same), json| {
+        let _ = write!(json, "[{},{}]", id.0, same.0);
+    });
     if let Some(findings) = findings {
         json.push_str(",\"way\":");
         list(json, &findings.of, |finding, json| {

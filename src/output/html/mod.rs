@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use super::caption::{Caption, shortened};
@@ -209,14 +208,7 @@ fn top_table(content: &Content<'_>) -> String {
     const MOST: usize = 20;
     let Content { flame, weights, .. } = content;
     let mut own: IndexVec<FunctionId, u64> = index_vec![0_u64; flame.functions.len()];
-    // A function that is inlined here and stands by itself there is one.
-    let mut firsts = FxHashMap::default();
-    let all = flame.functions.iter_enumerated();
-    let same = all.map(|(id, of)| match of.kind {
-        Kind::Comm => id,
-        _ => *firsts.entry((of.name.as_str(), of.object)).or_insert(id),
-    });
-    let same: IndexVec<FunctionId, FunctionId> = same.collect();
+    let same = flame.united();
     for (node, weight) in flame.nodes.iter().zip(&weights.own).skip(1) {
         let sum = &mut own[same[node.function]];
         *sum = sum.saturating_add(*weight);

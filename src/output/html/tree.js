@@ -18,15 +18,6 @@ function grow(up, fn) {
   return t;
 }
 
-// By function: what it is in lists. A function that is inlined here and stands by itself there is one of them, though they are drawn
-// in two colours.
-function unite(fns, inlined) {
-  const known = new Map(), key = f => fns.object[f] + ' ' + fns.name[f];
-  const all = fns.name.map((_, f) => f);
-  for (const f of all) if (fns.kind[f] && fns.kind[f] !== inlined && !known.has(key(f))) known.set(key(f), f);
-  return all.map(f => fns.kind[f] === inlined ? known.get(key(f)) ?? f : f);
-}
-
 // Weights of all nodes. `run` tells of each series whether it counts: 0 as what is shown, 1 as what it is compared with,
 // -1 not at all. `column` is a column of the cells. With two sides weights are those of a run of each, by `scale`, both in
 // shares of the first; without a scale each is in shares of itself. `shape` tells which of the two is drawn.

@@ -19,6 +19,8 @@ pub use look::{ColorBy, Look, MORE, NO_PACKAGE, Nature, RUNTIME};
 pub use names::{Naming, shorten, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
+use rustc_hash::FxHashMap;
+
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{EventId, SymbolId, ThreadId};
@@ -215,6 +217,26 @@ impl Flame {
     pub fn function(&self, node: NodeId) -> Option<&Function> {
         let function = self.nodes[node].function;
         self.functions.get(function)
+    }
+
+    /// What functions are in lists: one that is inlined here and stands by itself there is one, though it is drawn in two colours.
+    #[must_use]
+    pub fn united(&self) -> IndexVec<FunctionId, FunctionId> {
+        fn key(of: &Function) -> (&str, Option<ObjectId>) {
+            (&of.name, of.object)
+        }
+        let mut by_itself = FxHashMap::default();
+        for (id, of) in self.functions.iter_enumerated() {
+            if !matches!(of.kind, Kind::Comm | Kind::Inlined) {
+                by_itself.entry(key(of)).or_insert(id);
+            }
+        }
+        let all = self.functions.iter_enumerated();
+        let united = all.map(|(id, of)| {
+            let other = (of.kind == Kind::Inlined).then(|| by_itself.get(&key(of)));
+            other.flatten().copied().unwrap_or(id)
+        });
+        united.collect()
     }
 
     /// What the nodes weigh by what is picked of each cell.
