@@ -93,9 +93,10 @@ impl<'a> Kallsyms<'a> {
         let mut modules: IndexVec<ModuleId, &'a [u8]> = index_vec![&b""[..]];
         let mut module_numbers: FxHashMap<&'a [u8], ModuleId> = FxHashMap::default();
         let mut references = Vec::new();
+        let mut upper = Upper::ZERO;
         let mut at = 0;
         while at < text.len() && lines.len() < MAX_SYMBOLS {
-            let (symbol, length) = Line::first(&text[at..]);
+            let (symbol, length) = Line::first(&text[at..], &mut upper);
             if let Some(symbol) = symbol {
                 let module = match symbol.module {
                     b"" => ModuleId::KERNEL,
@@ -188,8 +189,9 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// The first line of a text, if it is one, and its length.
-    fn first(text: &'a [u8]) -> (Option<Self>, usize) {
-        if let Some((line, length)) = Self::first_of_kernel(text) {
+    #[inline]
+    fn first(text: &'a [u8], upper: &mut Upper) -> (Option<Self>, usize) {
+        if let Some((line, length)) = Self::first_of_kernel(text, upper) {
             return (Some(line), length);
         }
         let length = memchr::memchr(b'\n', text).unwrap_or(text.len());
@@ -199,7 +201,7 @@ impl<'a> Line<'a> {
     /// The same of a line of the kernel's own as the kernel writes it: sixteen digits, no module. Nearly all of 100 000 lines
     /// are like this one, and reading them is a third of a flat report of a small recording.
     #[inline]
-    fn first_of_kernel(text: &'a [u8]) -> Option<(Self, usize)> {
+    fn first_of_kernel(text: &'a [u8], upper: &mut Upper) -> Option<(Self, usize)> {
         const NAME: usize = 19;
         let (&[digits @ .., b' ', kind, b' '], rest) = text.split_first_chunk::<NAME>()? else {
             return None;
@@ -207,7 +209,7 @@ impl<'a> Line<'a> {
         let end = memchr::memchr3(b'\n', b'\t', b' ', rest)?;
         let name = &rest[..end];
         let line = Self {
-            address: sixteen_digits(digits)?,
+            address: upper.sixteen_digits(digits)?,
             kind,
             name,
             name_at: NAME,
@@ -249,10 +251,28 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The number that sixteen digits stand for, eight of them at a time.
-fn sixteen_digits(digits: [u8; 16]) -> Option<u64> {
-    let (upper, lower) = digits.split_first_chunk::<8>()?;
-    Some(eight_digits(*upper)? << 32 | eight_digits(*lower.first_chunk()?)?)
+/// The upper eight digits of the last address, which nearly all have, and what they stand for.
+struct Upper {
+    digits: [u8; 8],
+    value: u64,
+}
+
+impl Upper {
+    const ZERO: Self = Self {
+        digits: *b"00000000",
+        value: 0,
+    };
+
+    /// The number that sixteen digits stand for, eight of them at a time.
+    #[inline]
+    fn sixteen_digits(&mut self, digits: [u8; 16]) -> Option<u64> {
+        let (upper, lower) = digits.split_first_chunk::<8>()?;
+        if *upper != self.digits {
+            self.value = eight_digits(*upper)?;
+            self.digits = *upper;
+        }
+        Some(self.value << 32 | eight_digits(*lower.first_chunk()?)?)
+    }
 }
 
 /// The number that eight digits of either case stand for.
@@ -324,11 +344,13 @@ mod tests {
 
     #[test]
     fn sixteen_digits_are_what_they_are_one_by_one() {
+        let mut upper = Upper::ZERO;
         for at in 0..16 {
             for byte in 0..=255 {
                 let mut digits = *b"0123456789abcDEF";
                 digits[at] = byte;
-                assert_eq!(sixteen_digits(digits), parse_hex(&digits), "{digits:?}");
+                let number = upper.sixteen_digits(digits);
+                assert_eq!(number, parse_hex(&digits), "{digits:?}");
             }
         }
     }
@@ -351,13 +373,14 @@ mod tests {
                 let texts = [line.name, line.module].map(<[u8]>::to_vec);
                 (line.address, line.kind, line.name_at, texts)
             };
-            let (first, length) = Line::first(&with_end);
+            let mut upper = Upper::ZERO;
+            let (first, length) = Line::first(&with_end, &mut upper);
             assert_eq!(length, line.len());
             assert_eq!(
                 first.as_ref().map(facts),
                 Line::parse(line).as_ref().map(facts)
             );
-            let last = Line::first(line).0;
+            let last = Line::first(line, &mut upper).0;
             assert_eq!(last.as_ref().map(facts), first.as_ref().map(facts));
         }
     }
