@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::comparison::{Comparing, doubt};
-use super::runs::{Sides, failed_runs};
+use super::runs::{Sides, failed_runs, unfinished_runs};
 use super::{AskError, Question, Request};
 use crate::load::Library;
 use crate::needs::Needs;
@@ -65,6 +65,8 @@ impl Question for Gating {
         let mut lines = fitness(&sides);
         let failed = failed_runs(&sides).into_iter();
         lines.extend(failed.map(|text| line("status", Grade::Warn, text)));
+        let unfinished = unfinished_runs(&sides).into_iter();
+        lines.extend(unfinished.map(|text| line("recordings", Grade::Undecided, text)));
         lines.extend(comparison.as_ref().and_then(program_line));
         let judged = judge(
             &view.rules,

@@ -340,6 +340,21 @@ pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<()
     Ok(())
 }
 
+/// Which runs perf did not end: whoever killed it cut off something, and nothing tells how much.
+pub(super) fn unfinished_runs(sides: &Sides) -> Vec<String> {
+    let told = |(side, runs): (&str, &[Run])| {
+        let count = runs.iter().filter(|run| run.facts.is_unfinished).count();
+        (count > 0).then(|| {
+            format!(
+                "perf was killed in {count} of {} runs of {side}: how much is missing behind that, nothing tells",
+                runs.len()
+            )
+        })
+    };
+    let sides = [("base", &sides.base[..]), ("new", &sides.new[..])];
+    sides.into_iter().filter_map(told).collect()
+}
+
 /// Which runs did not end well: what ends half-way takes less time than what does its work.
 pub(super) fn failed_runs(sides: &Sides) -> Vec<String> {
     let told = |(side, runs): (&str, &[Run])| {

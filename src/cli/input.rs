@@ -15,7 +15,7 @@ use crate::find::{
     CACHE, DebuginfodHome, SearchPaths, WasmKind, is_dump_name, is_perf_map_name,
     is_source_map_name,
 };
-use crate::input::{expand, newest_recorded, stdin_is_fifo, written};
+use crate::input::{expand, is_fifo, newest_recorded, stdin_is_fifo, written};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
 use crate::stitch::Mending;
@@ -449,7 +449,8 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, String> {
 fn recording_in(path: &Path) -> PathBuf {
     let inside = path.join("perf.data");
     // `perf record --threads` makes a folder that is a recording itself.
-    let is_folder_of_one = inside.exists() && !path.join("data").exists();
+    // Nobody named a pipe that may lie there, and it may never begin.
+    let is_folder_of_one = inside.exists() && !is_fifo(&inside) && !path.join("data").exists();
     if is_folder_of_one {
         inside
     } else {

@@ -34,7 +34,7 @@ pub use opened::{Rights, note_opened, open_named, rights_of_opened, was_opened};
 pub use os::born;
 pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
-pub use recording::{Opened, open_recording, stdin_is_fifo};
+pub use recording::{Opened, is_fifo, open_recording, stdin_is_fifo};
 pub use recordings::{
     FolderError, MAGIC, can_be_read_again, expand, is_recording_at, newest_recorded,
     recording_size, told_apart, written,

@@ -66,6 +66,12 @@ fn open_stdin(store: &Store) -> Result<Opened<'_>, InputError> {
     }
 }
 
+/// Whether a path is that of a FIFO, which may keep its reader waiting.
+#[must_use]
+pub fn is_fifo(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| os::is_fifo(meta.file_type()))
+}
+
 /// Whether the standard input is a FIFO, so that perf reads the recording from it without `-i`.
 #[must_use]
 pub fn stdin_is_fifo() -> bool {

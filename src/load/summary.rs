@@ -10,7 +10,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexVec, index_vec};
 use crate::jit::JitIndex;
 use crate::perfdata::attr::sample_type;
-use crate::perfdata::{Event, Recording};
+use crate::perfdata::{Damage, Event, Recording};
 use crate::profile::{
     EventId, EventQuality, EventSummary, Holds, Part, Profile, Quality, RecordingSummary, Sampling,
     StackEnd, ThreadId,
@@ -23,11 +23,12 @@ pub(super) fn events_of(
     recording: &Recording<'_>,
     (session, samples): (&Session<'_>, &Samples),
 ) -> IndexVec<EventId, EventSummary> {
-    let events = recording.events.iter().zip(&samples.rowless);
+    let events = recording.events.iter_enumerated().zip(&samples.rowless);
     events
-        .map(|(event, &(samples, period))| EventSummary {
+        .map(|((id, event), &(samples, period))| EventSummary {
             name: event.name.clone(),
             samples,
+            lost: session.stats.lost_of(|of| of == id),
             period,
             // They have no rows either, and shares are those of everything.
             filtered_samples: samples,
@@ -178,6 +179,7 @@ pub(super) fn summarise(
         trace: session.stats.trace,
         has_branches: recording.has_branches(),
         series: series(recording),
+        is_unfinished: session.stats.damage == Some(Damage::Unfinished),
         status: None,
         used: None,
         asked: Vec::new(),

@@ -150,7 +150,7 @@ impl Worst {
     /// Looks at one more run.
     pub fn see(&mut self, profile: &Profile, event: EventId) {
         let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
-        let lost = profile.recording.lost;
+        let lost = profile.lost_of(event);
         let stacks = profile.quality.figures(Some(event)).walked();
         let missing = share(lost, lost.saturating_add(profile[event].samples))
             + share(stacks.walked.saturating_sub(stacks.complete), stacks.walked);

@@ -269,7 +269,7 @@ pub fn trust_line(profile: &Profile, event: EventId) -> String {
         let share = percent(quality.doubtful_samples, quality.samples);
         parts.push(format!("{share:.1}% by a doubtful name"));
     }
-    parts.push(format!("{} lost", profile.recording.lost));
+    parts.push(format!("{} lost", profile.lost_of(event)));
     parts.extend(worst(profile));
     let mut line = format!("Trust: {}", parts.join(", "));
     for weight in &profile.quality.weights {
@@ -336,7 +336,8 @@ pub fn quality_figures(profile: &Profile, event: Option<EventId>) -> String {
         let share = percent(*doubtful_samples, *samples);
         parts.push(format!("{share:.2}% by a doubtful name"));
     }
-    parts.push(format!("{} lost", profile.recording.lost));
+    let lost = event.map_or(profile.recording.lost, |event| profile.lost_of(event));
+    parts.push(format!("{lost} lost"));
     parts.extend(worst(profile));
     if profile.recording.lost_chunks > 0 {
         parts.push(format!("{} chunks lost", profile.recording.lost_chunks));

@@ -97,7 +97,10 @@ impl Recording<'_> {
             read += len as u64;
             pass.before += len;
             pass.tell_at = 0;
-            end = how;
+            // Of several files one that is cut is enough.
+            if how != Walk::End {
+                end = how;
+            }
             if end == Walk::Damaged {
                 pass.problem.get_or_insert("a record has the size 0");
                 break;
@@ -124,11 +127,14 @@ impl Recording<'_> {
         if problem.is_some() || self.source().problem().is_some() {
             return Some(Damage::Broken);
         }
+        if let Some(number) = self.absent() {
+            return Some(Damage::FileMissing(number));
+        }
         match self.end() {
             End::Unclosed => Some(Damage::Unfinished),
             End::Missing(bytes) => Some(Damage::Cut(bytes)),
             End::SectionsMissing(_) => Some(Damage::SectionsCut),
-            End::Declared => (end != Walk::End).then_some(Damage::Cut(0)),
+            End::Declared => (end != Walk::End).then_some(Damage::EndCut),
         }
     }
 
@@ -152,6 +158,10 @@ impl Recording<'_> {
             ));
         } else if let Some(problem) = self.source().problem() {
             diag.warn(format!("{path}: {problem}; {read}, the rest is missing"));
+        } else if let Some(number) = self.absent() {
+            diag.warn(format!(
+                "{path}: its file data.{number} is missing; {read}, the rest is missing"
+            ));
         } else {
             match self.end() {
                 End::Unclosed => diag.warn(format!(
@@ -167,7 +177,9 @@ impl Recording<'_> {
                      last are missing, such as build IDs, host, event names"
                 )),
                 End::Declared if end != Walk::End => {
-                    diag.warn(format!("{path}: the last record is cut; {read}"));
+                    diag.warn(format!(
+                        "{path}: the last record is cut, what followed it is missing; {read}"
+                    ));
                 }
                 End::Declared if stats.damage == Some(Damage::EndKept) => diag.warn(format!(
                     "{path}: the last records are missing; perf record -z kept them when it ended"

@@ -169,6 +169,8 @@ pub struct Recording<'a> {
     pub tracepoints: Tracepoints,
     path: PathBuf,
     source: Source<'a>,
+    /// The first number that no file of the recording's folder has, though a later one is there.
+    absent: Option<u32>,
     /// Where the records start in the file.
     region_start: u64,
     end: End,
@@ -240,6 +242,10 @@ impl<'a> Recording<'a> {
             .filter_map(|file| Some((input::data_number(&file)?, file)))
             .collect();
         files.sort_unstable();
+        // One for each buffer, numbered from 0 (`perf_data__create_dir` in `tools/perf/util/data.c`).
+        let mut numbers = (0..).zip(&files);
+        let absent = numbers.find(|(number, (own, _))| number != own);
+        recording.absent = absent.map(|(number, _)| number);
         let mut regions = vec![recording.region()];
         for (_, file) in files {
             let name = file.file_name().unwrap_or_default();
@@ -293,6 +299,7 @@ impl<'a> Recording<'a> {
             features: described.features,
             tracepoints,
             path: path.to_owned(),
+            absent: None,
             source,
             region_start: STREAM_HEADER,
             end: End::Declared,
@@ -382,6 +389,10 @@ impl<'a> Recording<'a> {
 
     pub(super) const fn end(&self) -> End {
         self.end
+    }
+
+    pub(super) const fn absent(&self) -> Option<u32> {
+        self.absent
     }
 
     pub(super) const fn region_start(&self) -> u64 {
@@ -520,6 +531,7 @@ pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<
         tracepoints,
         path: path.to_owned(),
         source: Source::Map(region),
+        absent: None,
         region_start: data_offset,
         end,
         compressed: AtomicBool::new(false),

@@ -46,6 +46,10 @@ pub enum Damage {
     Unfinished,
     /// So many bytes of records are not there.
     Cut(u64),
+    /// The last record is not all there, and nothing tells how many followed it: of a pipe, or of the file of one processor.
+    EndCut,
+    /// The file of this number is not in the recording's folder.
+    FileMissing(u32),
     /// All records are there, what is written behind them is not.
     SectionsCut,
     /// The recorder kept the end of what it compressed: `perf record -z` writes what did not fit into a record with the next one, and

@@ -1224,7 +1224,7 @@ fn the_files_of_a_folder_are_one_recording() {
     put("data", &main.file());
     put("data.0", &piece(&[10, 40, 70, 90]));
     put("data.1", &piece(&[20, 30, 80]));
-    put("data.10", &piece(&[5]));
+    put("data.2", &piece(&[5]));
     put("notes", b"no part of it");
     let (store, diag) = (Store::new(), Diagnostics::new());
     let recording = Recording::open(folder.path(), &store, &diag).expect("a recording");
@@ -1235,6 +1235,19 @@ fn the_files_of_a_folder_are_one_recording() {
         }
     });
     assert_eq!(times, [5, 10, 20, 30, 40, 70, 80, 90]);
+    let damage = || {
+        let recording = Recording::open(folder.path(), &store, &diag).expect("a recording");
+        let stats = recording.deliver(&diag, &mut |_| {}, &mut |_| {});
+        stats.damage
+    };
+    assert_eq!(damage(), None);
+    // Where the last of several is whole, another one may be cut.
+    let whole = piece(&[10, 40, 70, 90]);
+    put("data.0", &whole[..whole.len() - 1]);
+    assert_eq!(damage(), Some(Damage::EndCut));
+    put("data.0", &whole);
+    std::fs::remove_file(folder.path().join("data.1")).expect("removed");
+    assert_eq!(damage(), Some(Damage::FileMissing(1)));
 }
 
 /// `perf record --threads -z` packs each file of the folder by itself, and ends no frame. One that is damaged costs no other.

@@ -60,6 +60,9 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
             lost: session.stats.lost(),
+            lost_of_judged: stages
+                .judged
+                .map(|event| session.stats.lost_of(|of| of == event)),
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
             guests: stages
@@ -244,6 +247,11 @@ fn whole(recording: &Recording<'_>, session: &Session<'_>) -> Whole {
 }
 
 fn clock(recording: &Recording<'_>) -> Clock {
+    let mut attrs = recording.events.iter().map(|event| &event.attr);
+    if !attrs.any(|attr| attr.has(sample_type::TIME)) {
+        let is_apart = recording.events.iter().any(|event| event.ids.len() > 1);
+        return Clock::Absent { is_apart };
+    }
     let clock = recording
         .events
         .first()

@@ -116,7 +116,8 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
         Some(Damage::Unfinished) => finding(
             Level::Warn,
             "recording",
-            "perf record was killed before it ended: build IDs, host and names of events are missing",
+            "perf record was killed before it ended: what came after that is missing, nobody knows how much; so are build IDs, host \
+             and names of events",
         )
         .fixed_by([stop]),
         Some(Damage::Cut(missing)) => {
@@ -125,6 +126,18 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
             finding(level, "recording", format!("cut short: {missing} bytes of records are missing ({share:.2}%)"))
                 .fixed_by(["copy the file again from where it was recorded", stop])
         }
+        Some(Damage::EndCut) => finding(
+            Level::Fail,
+            "recording",
+            format!("cut short behind {bytes} bytes of records: how much is missing, nothing tells"),
+        )
+        .fixed_by(["copy the file again from where it was recorded", stop]),
+        Some(Damage::FileMissing(number)) => finding(
+            Level::Fail,
+            "recording",
+            format!("its file data.{number} is missing, and the samples in it: those of one processor or thread"),
+        )
+        .fixed_by(["copy the whole folder again from where it was recorded"]),
         Some(Damage::SectionsCut) => finding(
             Level::Warn,
             "recording",
@@ -233,9 +246,24 @@ fn samples(
             )),
         ]));
     }
-    let share = percent(lost, lost.saturating_add(samples));
+    let judged = loss
+        .lost_of_judged
+        .zip(evidence.judged.event.as_deref())
+        .filter(|_| lost > 0);
+    let (share, missing) = match judged {
+        Some((own, name)) => {
+            let share = percent(own, own.saturating_add(evidence.judged.samples));
+            let others = lost.saturating_sub(own);
+            let text = format!("{own} of {name} lost ({share:.2}%), {others} of others");
+            (share, text)
+        }
+        None => {
+            let share = percent(lost, lost.saturating_add(samples));
+            (share, format!("{lost} lost ({share:.2}%)"))
+        }
+    };
     let text = format!(
-        "{} recorded{}, {lost} lost ({share:.2}%), throttled {} times",
+        "{} recorded{}, {missing}, throttled {} times",
         by_event(evidence),
         precision(evidence.judged.samples),
         loss.throttled
@@ -1055,7 +1083,16 @@ fn clock(evidence: &Evidence, out: &mut Vec<Draft>) {
         Clock::Monotonic => "monotonic (-k mono), that of dumps".to_owned(),
         Clock::Scheduler => "the kernel's own (no -k)".to_owned(),
         Clock::Other(name) => format!("{name} (-k {name})"),
+        Clock::Absent { .. } => "no times were recorded".to_owned(),
     };
+    if evidence.clock == (Clock::Absent { is_apart: true }) {
+        let text = format!(
+            "{name}: each processor's records stand by themselves, so it is not sure which thread and program a sample is of"
+        );
+        let row = finding(Level::Warn, "clock", text);
+        out.push(row.fixed_by(["record without --no-timestamp"]));
+        return;
+    }
     let dumps = || evidence.dumps.iter().filter(|dump| !dump.is_perf_map);
     let worst = dumps().map(|dump| clock_level(dump, &evidence.clock)).max();
     let (level, text) = match worst {

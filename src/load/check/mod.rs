@@ -223,6 +223,8 @@ pub struct Loss {
     pub samples: u64,
     /// Samples, or events of unknown kind, that are not.
     pub lost: u64,
+    /// Those of the event that is judged, of several.
+    pub lost_of_judged: Option<u64>,
     /// How often the buffer was full.
     pub chunks: u64,
     /// How often the kernel stopped sampling for a while.
@@ -328,6 +330,11 @@ pub enum Clock {
     Monotonic,
     /// Another that was asked for.
     Other(String),
+    /// None: no times were recorded (`--no-timestamp`).
+    Absent {
+        /// Whether what several processors recorded stands one behind the other.
+        is_apart: bool,
+    },
 }
 
 /// A dump or perf map.

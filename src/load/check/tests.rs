@@ -193,6 +193,23 @@ fn names_and_losses_are_held_against_their_limits() {
     assert_eq!(level(&verdict(lost(1)), "samples"), Some(Level::Note));
     assert_eq!(level(&verdict(lost(20)), "samples"), Some(Level::Warn));
     assert_eq!(level(&verdict(lost(60)), "samples"), Some(Level::Fail));
+    // Of several events, the one that is judged decides.
+    let of_judged = |own| Evidence {
+        loss: Loss {
+            samples: 1000,
+            lost: 400,
+            lost_of_judged: Some(own),
+            ..Loss::default()
+        },
+        judged: Judged {
+            event: Some("cpu-clock".to_owned()),
+            samples: 100,
+            ..Judged::default()
+        },
+        ..good()
+    };
+    assert_eq!(level(&verdict(of_judged(0)), "samples"), Some(Level::Ok));
+    assert_eq!(level(&verdict(of_judged(10)), "samples"), Some(Level::Fail));
     let cut = |missing| Evidence {
         whole: Whole {
             damage: Some(Damage::Cut(missing)),
@@ -224,6 +241,10 @@ fn a_dump_whose_clock_is_guessed_is_a_warning() {
     assert_eq!(with(Clock::Scheduler, ClockFit::Assumed), Some(Level::Warn));
     assert_eq!(with(Clock::Scheduler, ClockFit::Converted), Some(Level::Ok));
     assert_eq!(with(Clock::Scheduler, ClockFit::Unused), Some(Level::Warn));
+    // Nothing tells in which order two processors recorded.
+    let absent = |is_apart| with(Clock::Absent { is_apart }, ClockFit::Same);
+    assert_eq!(absent(true), Some(Level::Warn));
+    assert_eq!(absent(false), Some(Level::Ok));
 }
 
 #[test]

@@ -91,6 +91,8 @@ pub struct Facts {
     pub predictions: Predictions,
     /// Samples that the kernel could not write.
     pub lost: u64,
+    /// Whether the recorder was killed: what came then is missing, and nothing tells how much.
+    pub is_unfinished: bool,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
     /// Nanoseconds of what the event counts that the command used, by the kernel's own count.
@@ -214,7 +216,8 @@ impl Facts {
                 .collect(),
             stacks: stacks(&profile.quality.figures(Some(tally.event)).stack_ends)
                 .map(str::to_owned),
-            lost: profile.recording.lost,
+            lost: profile.lost_of(tally.event),
+            is_unfinished: profile.recording.is_unfinished,
             status: profile.recording.status,
             used_ns: event.and_then(|event| used(profile.recording.used?, event)),
             findings: verdict.map(troubles).unwrap_or_default(),

@@ -322,7 +322,7 @@ fn paid(
     let mut payers = Payers::new(profile, functions);
     let mut parts: BTreeMap<Identity, Part> = BTreeMap::new();
     for stack in &tally.stacks {
-        let told = payers.of(stack.frames(profile));
+        let told = payers.of_samples(stack);
         let (object, name) = if by == By::Package {
             let payer = &payers.all()[told.payer];
             let ecosystem = payer.ecosystem.map_or("nobody", Ecosystem::word);
