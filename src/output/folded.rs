@@ -144,7 +144,7 @@ impl Names {
             let by: Vec<usize> = options
                 .by
                 .iter()
-                .map(|part| paid.ranked(*part, entry.stack, entry.leaf).0)
+                .map(|part| paid.ranked(*part, entry).0)
                 .collect();
             let comm = threads
                 .entry((entry.comm, thread, by))
@@ -300,7 +300,7 @@ fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions, paid: &Paid) ->
         format!("{comm};")
     };
     for part in &options.by {
-        let (_, name) = paid.ranked(*part, entry.stack, entry.leaf);
+        let (_, name) = paid.ranked(*part, entry);
         text.push_str(&harmless(name));
         text.push(';');
     }

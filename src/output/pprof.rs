@@ -622,7 +622,7 @@ impl<'p> Encoder<'p> {
                     payer.map(Payer::label)
                 }
                 PaidPart::Activity => {
-                    let activity = self.paid.activity(entry.stack, entry.leaf);
+                    let activity = self.paid.activity(entry.stack, entry.leaf, entry.state);
                     activity.map(str::to_owned)
                 }
             };

@@ -15,6 +15,7 @@ use crate::parallel::write_in_parallel;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, FrameId, ObjectId, Profile, Sample, StackId, ThreadId,
 };
+use crate::run_state::RunState;
 use crate::unit::Unit;
 
 /// The columns.
@@ -129,7 +130,7 @@ impl<'p> Cells<'p> {
         if with_time {
             text.extend_from_slice(b",,,");
         }
-        self.push_parts(stack, text);
+        self.push_parts(stack, entry.state, text);
     }
 
     fn push_sample(&self, sample: &Sample, phases: Option<&Vec<(u64, u64)>>, text: &mut Vec<u8>) {
@@ -144,14 +145,14 @@ impl<'p> Cells<'p> {
                 text.extend_from_slice(number.as_bytes());
             }
         }
-        self.push_parts(stack, text);
+        self.push_parts(stack, sample.state, text);
     }
 
     /// Who pays, what is done, and the end of the row.
-    fn push_parts(&self, (stack, leaf): (StackId, FrameId), text: &mut Vec<u8>) {
+    fn push_parts(&self, (stack, leaf): (StackId, FrameId), state: RunState, text: &mut Vec<u8>) {
         let payer = self.paid.payer(stack, leaf);
         let payer = payer.map_or_else(String::new, |payer| cell_text(&payer.label()));
-        let activity = cell_text(self.paid.activity(stack, leaf).unwrap_or_default());
+        let activity = cell_text(self.paid.activity(stack, leaf, state).unwrap_or_default());
         text.extend_from_slice(format!(",{payer},{activity}\n").as_bytes());
     }
 

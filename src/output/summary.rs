@@ -410,7 +410,7 @@ impl PageMaker<'_> {
         // Of several programs perf may be one.
         if let Some(profiling) = large("profiling itself").filter(|_| spending.groups.is_empty()) {
             let share = self.share(profiling.count);
-            lines.push(format!("{share} is the runtime's work for the profiler: without it the program is faster by that"));
+            lines.push(format!("{share} is work for the profiler, of probes or of the runtime: without it the program is faster by that"));
         }
         lines
     }

@@ -62,6 +62,7 @@ pub(super) fn into_samples(mut profile: Profile) -> Profile {
         time: Some(5_000_000 + rank * 1_000_001),
         cpu: Some(u32::from(rank % 3 == 0)),
         event: entry.event,
+        state: entry.state,
         comm: entry.comm,
         thread: entry.thread,
         leaf: entry.leaf,

@@ -179,6 +179,7 @@ impl<'a> Session<'a> {
             current,
             execs,
             programs,
+            past_programs,
             marks,
             losses,
             lost_at,
@@ -245,6 +246,7 @@ impl<'a> Session<'a> {
             last,
             kernel,
             programs,
+            past_programs,
             jit_dsos,
         };
         let samples = Samples {
@@ -331,6 +333,8 @@ struct Builder<'a, 'f> {
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// The program of each process: the first file it mapped executable that is no dynamic loader.
     programs: FxHashMap<ProcessId, DsoId>,
+    /// Programs that processes ran before others.
+    past_programs: FxHashSet<DsoId>,
     asked: &'f Asked,
     marks: Vec<Mark>,
     losses: Vec<SampleId>,
@@ -432,6 +436,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             kernel: KernelMaps::default(),
             current: FxHashMap::default(),
             programs: FxHashMap::default(),
+            past_programs: FxHashSet::default(),
             asked,
             marks: Vec::new(),
             losses: Vec::new(),
@@ -699,7 +704,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     fn exec(&mut self, thread: crate::ids::ThreadId, time: Timestamp) {
         let process = self.threads.get(thread).process;
         self.current.insert(process, Current::default());
-        self.programs.remove(&process);
+        self.past_programs.extend(self.programs.remove(&process));
         self.jit.exec(process, time);
         self.execs.entry(process).or_default().push(time);
     }

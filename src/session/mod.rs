@@ -22,7 +22,7 @@ pub mod threads;
 
 mod build;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, Timestamp};
 use crate::dso::{DsoId, DsoKind, DsoTable};
@@ -211,6 +211,8 @@ pub struct Session<'a> {
     kernel: KernelMaps,
     /// The program of each process.
     programs: FxHashMap<ProcessId, DsoId>,
+    /// Programs that processes ran before others.
+    past_programs: FxHashSet<DsoId>,
     /// The DSO of each jitdump, indexed by `JitObjectId`.
     jit_dsos: IndexVec<JitObjectId, DsoId>,
 }
@@ -343,5 +345,10 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn main_program(&self, process: ProcessId) -> Option<DsoId> {
         self.programs.get(&process).copied()
+    }
+
+    /// The programs that processes ran before those that they ran at the end.
+    pub fn past_programs(&self) -> impl Iterator<Item = DsoId> + '_ {
+        self.past_programs.iter().copied()
     }
 }

@@ -69,6 +69,10 @@ impl Filler<'_, '_> {
             let main = self.session.main_program(life.process);
             thread.main = main.and_then(|dso| self.objects[dso]);
         }
+        let past = self.session.past_programs();
+        let past = past.filter_map(|dso| self.objects[dso]);
+        self.profile.past_programs.extend(past);
+        self.profile.past_programs.sort_unstable();
         for (process, mapping) in mapped {
             self.range(self.session.pid_of(*process), mapping);
         }

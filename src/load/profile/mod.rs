@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
 use crate::collect::Squares;
-use crate::ids::{Idx as _, IndexVec, Spare, numbers};
+use crate::ids::{Idx as _, IndexVec, Spare, index_vec, numbers};
 use crate::intern::Sequences;
 use crate::metrics::{is_clock, plain_name};
 use crate::run_state::RunState;
@@ -133,6 +133,8 @@ pub struct Profile {
     pub times: Vec<Taken>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
     pub waits: Vec<Wait>,
+    /// Programs that processes ran before their last `exec`, where samples or frames hit them.
+    pub past_programs: Vec<ObjectId>,
     /// Bytes of optimised code that V8 made for each package, the most first, if the view asked for it: run or not.
     pub optimised: Vec<(Whose, u64)>,
     /// What was counted of branches, if rows are those and not samples.
@@ -192,6 +194,17 @@ impl Profile {
 }
 
 impl Profile {
+    /// By object: whether a process ran it as its program.
+    #[must_use]
+    pub fn are_programs(&self) -> IndexVec<ObjectId, bool> {
+        let mut are = index_vec![false; self.objects.len()];
+        let last = self.threads.iter().filter_map(|thread| thread.main);
+        for program in last.chain(self.past_programs.iter().copied()) {
+            are[program] = true;
+        }
+        are
+    }
+
     /// A place in the sources as text, `file:line`.
     #[must_use]
     pub fn line_text(&self, line: SourceLine) -> String {
@@ -208,6 +221,8 @@ pub struct EventSummary {
     pub samples: u64,
     /// Sum of their periods.
     pub period: u64,
+    /// Samples that the kernel could not write.
+    pub lost: u64,
     /// Those among them that filters took away; their frames are not in the table any more.
     pub filtered_samples: u64,
     /// The sum of their periods.
@@ -420,6 +435,16 @@ impl Entry {
 }
 
 impl Profile {
+    /// Samples that the kernel could not write: those of an event, or what all that was made into a weight lacks.
+    #[must_use]
+    pub fn lost_of(&self, event: EventId) -> u64 {
+        let event = self.events.get(event);
+        match event.filter(|event| event.counted.is_none()) {
+            Some(event) => event.lost,
+            None => self.recording.lost,
+        }
+    }
+
     /// The event that stands for the program: a clock or cycles, else the one with most samples; of equals the first. Time off the
     /// processors is the answer only where nothing else was sampled.
     #[must_use]
@@ -445,6 +470,7 @@ impl Profile {
     pub fn portions(&self) -> impl Iterator<Item = Portion> {
         let entries = self.entries.iter().map(|entry| Portion {
             event: entry.event,
+            state: entry.state,
             comm: entry.comm,
             thread: entry.thread,
             leaf: entry.leaf,
@@ -455,6 +481,7 @@ impl Profile {
         });
         let samples = self.samples.iter().map(|sample| Portion {
             event: sample.event,
+            state: sample.state,
             comm: sample.comm,
             thread: sample.thread,
             leaf: sample.leaf,
@@ -755,6 +782,8 @@ pub struct Sample {
     pub cpu: Option<u32>,
     /// What was counted.
     pub event: EventId,
+    /// What the thread was doing, where the weight tells.
+    pub state: RunState,
     /// Comm at that time.
     pub comm: CommId,
     /// Thread.
@@ -776,6 +805,8 @@ pub struct Sample {
 pub struct Portion {
     /// What was counted.
     pub event: EventId,
+    /// What the thread was doing, where the weight tells.
+    pub state: RunState,
     /// Comm at the time.
     pub comm: CommId,
     /// Thread.
@@ -902,6 +933,8 @@ pub struct RecordingSummary {
     /// By what slices of one recording (`perf record --switch-output`) are known: its host, its command and the kernel's ids of
     /// its counters, which no other recording of that boot has. Nothing without ids.
     pub series: Option<u64>,
+    /// Whether the recorder was killed: what came then is missing, and nothing tells how much.
+    pub is_unfinished: bool,
     /// How the recorded command ended, where `pjit record` tells.
     pub status: Option<u8>,
     /// Nanoseconds of CPU that it and its children used, in programs and in the kernel, where that is known and all of it is shown.

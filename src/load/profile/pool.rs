@@ -186,6 +186,12 @@ impl Pool {
             ..*wait
         });
         self.all.waits.extend(waits);
+        for program in &profile.past_programs {
+            let program = moved.objects[*program];
+            if !self.all.past_programs.contains(&program) {
+                self.all.past_programs.push(program);
+            }
+        }
         for (whose, bytes) in &profile.optimised {
             let all = &mut self.all.optimised;
             match all.iter_mut().find(|(known, _)| known == whose) {
@@ -594,6 +600,7 @@ impl Pool {
         if sum.asked != recording.asked {
             sum.asked.clear();
         }
+        sum.is_unfinished |= recording.is_unfinished;
         sum.status = sum.status.max(recording.status);
         let used = sum.used.zip(recording.used);
         sum.used = used.map(|([user, system], [more, also])| {
@@ -669,6 +676,7 @@ pub(crate) fn counted_by(name: &str) -> Cow<'_, str> {
 fn add_event(sum: &mut EventSummary, more: &EventSummary) {
     sum.samples += more.samples;
     sum.period = sum.period.wrapping_add(more.period);
+    sum.lost += more.lost;
     sum.filtered_samples += more.filtered_samples;
     sum.filtered_period = sum.filtered_period.wrapping_add(more.filtered_period);
     sum.has_callchains |= more.has_callchains;

@@ -107,6 +107,7 @@ impl Tabler<'_, '_> {
                 time: has(entry.event, sample_type::TIME).then_some(entry.time),
                 cpu: u32::try_from(head.cpu).ok(),
                 event: entry.event,
+                state: entry.state,
                 comm: entry.comm,
                 thread: entry.thread,
                 leaf: entry.leaf,

@@ -271,7 +271,7 @@ impl<'p> Maker<'p> {
         let process = self.strings.id(&harmless(process));
         let payer = self.paid.payer(place.stack, place.leaf);
         let payer = payer.map(Payer::label).unwrap_or_default();
-        let activity = self.paid.activity(place.stack, place.leaf);
+        let activity = self.paid.activity(place.stack, place.leaf, place.state);
         Row {
             event: place.event,
             process,

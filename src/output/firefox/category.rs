@@ -138,6 +138,8 @@ const COLOURS: [(&str, &[&str]); 12] = [
             "file input and output",
             "input and output",
             "network",
+            "pipes",
+            "terminals",
             "processes and threads",
             "interrupts",
             "time",
@@ -149,6 +151,7 @@ const COLOURS: [(&str, &[&str]); 12] = [
         &[
             "waiting by spinning",
             "waiting",
+            "waiting for a processor",
             "waiting for the GIL",
             "locks",
             "locks and channels",

@@ -3,7 +3,8 @@
 use crate::address::Avma;
 use crate::dso::FileTrouble;
 use crate::ids::{Idx, IndexVec};
-use crate::perfdata::{BranchStack, CpuMode, Sample};
+use crate::perfdata::attr::flag;
+use crate::perfdata::{Attr, BranchStack, CpuMode, Sample};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, FrameOrigin, FramePointer, Scene, Unwinder, UserFrame, UserState};
@@ -93,17 +94,17 @@ impl<'a> ChainBuilder<'a> {
         self.unwinder
     }
 
-    /// Puts the chain of a sample into `out` and says why it ended. `lbr`: branch stacks are call stacks; `most`: frames that the
-    /// kernel puts into a chain.
+    /// Puts the chain of a sample into `out` and says why it ended.
     pub(super) fn build(
         &mut self,
         sample: &Sample<'_>,
-        (lbr, most): (bool, usize),
+        attr: &Attr,
         space: &SpaceAt<'_, 'a>,
         out: &mut ChainOut<'_>,
     ) -> StackEnd {
         out.ids.clear();
         self.span = None;
+        let lbr = attr.records_lbr_callstack();
         let user = sample.user_stack.and(sample.user_regs);
         let unwinds = user.is_some() && self.unwinder.knows_machine();
         // A call stack without calls tells less than the chain.
@@ -111,6 +112,10 @@ impl<'a> ChainBuilder<'a> {
         let calls = calls.filter(|calls| calls.iter().next().is_some());
         let kernel_only = unwinds || calls.is_some();
         let recorded = recorded_chain(sample, space, (kernel_only, self.at_calls), out);
+        let is_without_kernel = attr.flag(flag::EXCLUDE_CALLCHAIN_KERNEL);
+        if is_without_kernel && sample.cpumode == CpuMode::Kernel {
+            self.insert_kernels(sample, space, out);
+        }
         if unwinds {
             return self.unwind_user(sample, space, out);
         }
@@ -124,12 +129,17 @@ impl<'a> ChainBuilder<'a> {
             }
             (Recorded::User, None) => {
                 self.insert_leaf_caller(sample, space, out);
-                if !lbr && self.marks_gaps && self.mark_missing_callers(space, out) {
-                    StackEnd::CallerMissing
-                } else if !lbr && recorded.count == most {
-                    StackEnd::ChainFull
+                let gaps = if lbr || !self.marks_gaps {
+                    Gaps::None
                 } else {
-                    StackEnd::Recorded
+                    self.mark_missing_callers(space, out)
+                };
+                match gaps {
+                    Gaps::None | Gaps::Within if !lbr && recorded.count == attr.max_stack() => {
+                        StackEnd::ChainFull
+                    }
+                    Gaps::Within | Gaps::WithinAndCut => StackEnd::CallerMissing,
+                    Gaps::None | Gaps::Cut => StackEnd::Recorded,
                 }
             }
             // What was recorded for unwinding says nothing here.
@@ -138,9 +148,32 @@ impl<'a> ChainBuilder<'a> {
             {
                 StackEnd::NoRegisters
             }
+            // Who wants no user's part gets none; what unwinds or keeps calls asks for that, too.
+            (Recorded::KernelOnly, _)
+                if attr.flag(flag::EXCLUDE_CALLCHAIN_USER)
+                    && !lbr
+                    && user.is_none()
+                    && space.has_user() =>
+            {
+                StackEnd::NotRecorded
+            }
             (Recorded::KernelOnly, _) => StackEnd::KernelOnly,
             (Recorded::UserMissing | Recorded::Nothing, _) => StackEnd::NotRecorded,
         }
+    }
+
+    /// Where the chain is to be without the kernel's part (`--user-callchains`), the sample still tells where in the kernel it was.
+    fn insert_kernels(
+        &mut self,
+        sample: &Sample<'_>,
+        space: &SpaceAt<'_, 'a>,
+        out: &mut ChainOut<'_>,
+    ) {
+        let Some(ip) = sample.ip.filter(|_| !out.ids.is_empty()) else {
+            return;
+        };
+        let id = out.addresses.at(space, CpuMode::Kernel, ip);
+        out.ids.insert(0, id);
     }
 
     fn unwind_user(
@@ -230,13 +263,13 @@ impl<'a> ChainBuilder<'a> {
     /// On x86 nothing is recorded of the caller of a function that has no frame of its own: the kernel goes on from its caller's
     /// frame, to the caller's caller. GCC leaves the frame out of functions that call nothing, also with
     /// `-fno-omit-frame-pointer`; libraries are built without frames, and a signal interrupts a function in the midst of it. Puts a
-    /// mark where a caller is missing, and says whether it did. Where a function has no frame and what comes next is no return
+    /// mark where a caller is missing, and says where that was. Where a function has no frame and what comes next is no return
     /// address, the chain ends: the register held something else.
-    fn mark_missing_callers(&mut self, space: &SpaceAt<'_, 'a>, out: &mut ChainOut<'_>) -> bool {
+    fn mark_missing_callers(&mut self, space: &SpaceAt<'_, 'a>, out: &mut ChainOut<'_>) -> Gaps {
         let pcs = out.addresses.all();
         let user = |id: &PcId| pcs[*id].mode == CpuMode::User;
         let Some(leaf) = out.ids.iter().position(user) else {
-            return false;
+            return Gaps::None;
         };
         let mut missing = Vec::new();
         let mut end = out.ids.len();
@@ -271,7 +304,12 @@ impl<'a> ChainBuilder<'a> {
         for at in missing.iter().rev() {
             out.ids.insert(*at, mark);
         }
-        !missing.is_empty()
+        match (missing.is_empty(), is_cut) {
+            (true, false) => Gaps::None,
+            (true, true) => Gaps::Cut,
+            (false, false) => Gaps::Within,
+            (false, true) => Gaps::WithinAndCut,
+        }
     }
 
     /// Whether an address of a chain, not the first one, may be that of a call.
@@ -345,6 +383,19 @@ impl<'a> ChainBuilder<'a> {
             StackEnd::Recorded
         }
     }
+}
+
+/// Where callers are missing in a recorded chain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    /// Nowhere.
+    None,
+    /// Between functions.
+    Within,
+    /// Behind the last one: what was recorded there is no caller.
+    Cut,
+    /// Both.
+    WithinAndCut,
 }
 
 /// The return address of a call in a chain, whose addresses are those of calls or behind them.

@@ -47,7 +47,17 @@ fn taken_in(
         branch_sample_type,
         ..TestEvent::default()
     };
-    let mut recording = TestRecording::new(vec![event]);
+    let recording = TestRecording::new(vec![event]);
+    only_chain(recording, (misc, ip), callchain, branches, deferred)
+}
+
+fn only_chain(
+    mut recording: TestRecording,
+    (misc, ip): (u16, u64),
+    callchain: &[u64],
+    branches: &[[u64; 3]],
+    deferred: Option<(u64, &[u64])>,
+) -> (Vec<u64>, StackEnd) {
     let sample = TestSample {
         misc,
         ip,
@@ -164,6 +174,39 @@ fn a_chain_with_as_many_frames_as_the_kernel_records_is_cut() {
     assert_eq!(of_frames(126), StackEnd::Recorded);
     assert_eq!(of_frames(127), StackEnd::ChainFull);
     assert_eq!(of_frames(128), StackEnd::Recorded);
+}
+
+#[test]
+fn what_a_chain_was_to_be_without_is_not_taken_for_absent() {
+    const WITHOUT_KERNEL: u64 = 1 << 21;
+    const WITHOUT_USER: u64 = 1 << 22;
+    const IN_KERNEL: (u16, u64) = (1, 0xffff_ffff_8100_0010);
+    let of = |flags, is_program: bool, ip, callchain: &[u64]| {
+        let mut recording = TestRecording::new(vec![TestEvent {
+            sample_type: IP | TID | TIME | CALLCHAIN | BRANCH_STACK,
+            flags,
+            ..TestEvent::default()
+        }]);
+        if is_program {
+            recording.mmap2(7, 0x1000, 0x9000, 0, "/app", 1);
+        }
+        only_chain(recording, ip, callchain, &[], None)
+    };
+    // It ran in the kernel, whoever called it. Where a program is mapped, callers are where their calls are.
+    assert_eq!(
+        of(WITHOUT_KERNEL, true, IN_KERNEL, &[USER, 0x1000, 0x2000]),
+        (vec![IN_KERNEL.1, 0x1000, 0x1fff], StackEnd::Recorded)
+    );
+    assert_eq!(
+        of(WITHOUT_KERNEL, true, (2, 0x1000), &[USER, 0x1000, 0x2000]),
+        (vec![0x1000, 0x1fff], StackEnd::Recorded)
+    );
+    let kernel = [KERNEL, IN_KERNEL.1, IN_KERNEL.1 + 16];
+    let end = |flags, is_program| of(flags, is_program, IN_KERNEL, &kernel).1;
+    assert_eq!(end(WITHOUT_USER, true), StackEnd::NotRecorded);
+    // A kernel thread has nobody else in its stacks.
+    assert_eq!(end(WITHOUT_USER, false), StackEnd::KernelOnly);
+    assert_eq!(end(0, true), StackEnd::KernelOnly);
 }
 
 #[test]

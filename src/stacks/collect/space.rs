@@ -82,6 +82,12 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         self.session.deferred.get(&cookie).map(|words| &**words)
     }
 
+    /// Whether the process has memory of its own: a kernel thread has none.
+    #[must_use]
+    pub fn has_user(&self) -> bool {
+        self.space.maps.iter().next().is_some()
+    }
+
     /// Why the file of a DSO is not at hand.
     #[must_use]
     pub fn trouble(&self, dso: DsoId) -> Option<FileTrouble> {

@@ -308,8 +308,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 addresses: &mut self.table.addresses,
                 ids: &mut self.ids,
             };
-            let most = (event.attr.records_lbr_callstack(), event.attr.max_stack());
-            end = self.chains.build(&sample, most, &space, &mut out);
+            end = self.chains.build(&sample, &event.attr, &space, &mut out);
             self.table.most_branches = self.chains.most_branches();
             if self.needs(Needs::DEPTHS) {
                 self.note_depth(head, &sample, end);

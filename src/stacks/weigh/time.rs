@@ -131,7 +131,7 @@ pub(super) fn wall(
     let recording = source.recording;
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
     if !is_switch.contains(&true) {
-        let text = "--weight wall needs switches of threads, and none were recorded (pjit record --offcpu)";
+        let text = "--weight wall needs samples of sched:sched_switch, and none were recorded (pjit record --offcpu)";
         return Err(WeighError(text.to_owned()));
     }
     let lives = paired(source, samples, &is_switch);

@@ -15,6 +15,7 @@ use crate::profile::{
     CommId, Entry, EventId, Facet, Facets, FacetsId, Frame, FrameId, ObjectId, Profile, Sample,
     SampleFilter, SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
+use crate::run_state::RunState;
 use crate::runtimes::CleanName;
 use crate::runtimes::query::{self, Query};
 use crate::span_spec::Spans;
@@ -356,6 +357,7 @@ pub fn apply(
 /// What filters look at of an entry or a sample.
 struct Candidate {
     event: EventId,
+    state: RunState,
     comm: CommId,
     thread: ThreadId,
     cpu: i64,
@@ -368,6 +370,7 @@ impl Candidate {
     fn of_entry(facets: &Facets, entry: &Entry) -> Self {
         Self {
             event: entry.event,
+            state: entry.state,
             comm: entry.comm,
             thread: entry.thread,
             cpu: facets.cpu(entry.facets).into(),
@@ -380,6 +383,7 @@ impl Candidate {
     fn of_sample(sample: &Sample) -> Self {
         Self {
             event: sample.event,
+            state: sample.state,
             comm: sample.comm,
             thread: sample.thread,
             cpu: sample.cpu.map_or(-1, i64::from),
@@ -626,7 +630,7 @@ impl<'f> Tags<'f> {
                 payer.map_or_else(String::new, |payer| payer.name.clone())
             }
             Tag::Activity => {
-                let activity = self.paid.activity(entry.stack, entry.leaf);
+                let activity = self.paid.activity(entry.stack, entry.leaf, entry.state);
                 activity.unwrap_or_default().to_owned()
             }
             Tag::Recording => words(Facet::Recording),

@@ -397,10 +397,7 @@ struct TableMaker<'p> {
 
 impl<'p> TableMaker<'p> {
     fn new(profile: &'p Profile, rules: &'p OwnRules, own_program: bool) -> Self {
-        let mut is_main = index_vec![false; profile.objects.len()];
-        for main in profile.threads.iter().filter_map(|thread| thread.main) {
-            is_main[main] = true;
-        }
+        let is_main = profile.are_programs();
         let is_runtime = |(object, is_main): (&Object, &bool)| {
             let name = object.long_name.rsplit('/').next().unwrap_or_default();
             matches!(Scope::of_file(name, *is_main), Some(Scope::Runtime(_)))

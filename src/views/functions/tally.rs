@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{Entry, EventId, EventSummary, FrameId, Profile, StackId};
+use crate::run_state::RunState;
 
 /// Weight of some samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +52,8 @@ pub struct WeightedStack {
     pub squares: f64,
     /// Its innermost own function.
     pub payer: Option<FunctionId>,
+    /// Whether threads could have run there and had no processor.
+    pub is_runnable: bool,
 }
 
 impl WeightedStack {
@@ -99,27 +102,33 @@ pub struct Tally {
 
 /// Distinct stacks of an event with their weights, in the order of their ids.
 fn weighted_stacks(profile: &Profile, event: EventId) -> Vec<WeightedStack> {
-    let mut found: FxHashMap<(StackId, FrameId), (Count, f64)> = FxHashMap::default();
+    let mut found: FxHashMap<(StackId, FrameId, bool), (Count, f64)> = FxHashMap::default();
     for entry in of_event(profile, event) {
         let count = Count {
             period: entry.period,
             samples: entry.samples,
         };
-        let (sum, squares) = found.entry((entry.stack, entry.leaf)).or_default();
+        let is_runnable = entry.state == RunState::Runnable;
+        let (sum, squares) = found
+            .entry((entry.stack, entry.leaf, is_runnable))
+            .or_default();
         sum.add(count);
         *squares += profile.squares_of(entry);
     }
     let mut stacks: Vec<WeightedStack> = found
         .into_iter()
-        .map(|((stack, leaf), (count, squares))| WeightedStack {
-            stack,
-            leaf,
-            count,
-            squares,
-            payer: None,
-        })
+        .map(
+            |((stack, leaf, is_runnable), (count, squares))| WeightedStack {
+                stack,
+                leaf,
+                count,
+                squares,
+                payer: None,
+                is_runnable,
+            },
+        )
         .collect();
-    stacks.sort_unstable_by_key(|s| (s.stack, s.leaf));
+    stacks.sort_unstable_by_key(|s| (s.stack, s.leaf, s.is_runnable));
     stacks
 }
 
@@ -202,11 +211,13 @@ impl Walk<'_> {
         let frames = stack.frames(self.profile);
         let physical = self.functions.of_frame(stack.leaf);
         self.out.numbers[physical.index()].physical.add(count);
-        let (mut payer, mut is_nameless) = (None, false);
         if let Some(leaf) = frames.first() {
             let function = self.functions.of_frame(*leaf);
             self.out.numbers[function.index()].own.add(count);
         }
+        // Each function counts once. The first own frame is the first one of its function; what runs without a name is not its caller.
+        let mut may_pay = true;
+        let mut payer = None;
         for (depth, frame) in frames.iter().enumerate() {
             let function = self.functions.of_frame(*frame);
             let seen = &mut self.seen[function.index()];
@@ -216,13 +227,14 @@ impl Walk<'_> {
             *seen = self.round;
             let numbers = &mut self.out.numbers[function.index()];
             numbers.inclusive.add(count);
-            // What runs without a name is not its caller.
-            is_nameless |= payer.is_none() && self.functions.get(function).is_nameless;
-            // The first own frame is the first one of its function.
-            if payer.is_none() && !is_nameless && self.functions.is_own(function) {
-                numbers.credited.add(count);
-                let is_itself = depth == 0;
-                payer = Some((function, if is_itself { function } else { physical }));
+            if may_pay {
+                let is_nameless = self.functions.get(function).is_nameless;
+                let is_payer = !is_nameless && self.functions.is_own(function);
+                if is_payer {
+                    numbers.credited.add(count);
+                    payer = Some((function, if depth == 0 { function } else { physical }));
+                }
+                may_pay = !is_nameless && !is_payer;
             }
         }
         match payer {

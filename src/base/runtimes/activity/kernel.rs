@@ -2,6 +2,9 @@
 
 use super::Activity;
 
+/// What calls on descriptors do, where nothing tells more.
+const FILES: &str = "file input and output";
+
 pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         0,
@@ -29,13 +32,33 @@ pub(super) const ROWS: &[Activity] = &[
         r"^(__(x64|arm64|se|do)_sys_(mmap|munmap|brk|madvise|mprotect|mremap|mlock\w*|msync|membarrier|
             mincore)|ksys_mmap_pgoff|__vm_munmap)$",
     ),
+    // What a descriptor is, functions behind the call know.
     Activity::new(
         2,
-        "file input and output",
+        "network",
+        r"^(sock_(read_iter|write_iter|close|splice_\w+|sendpage|ioctl|poll)|splice_to_socket|
+            io_(send|recv|sendmsg|recvmsg|accept|connect)(_\w+)?)$",
+    )
+    .kind_of(FILES),
+    Activity::new(
+        2,
+        "pipes",
+        r"^((anon_|fifo_)?pipe_(read|write|release|poll|ioctl)|__(x64|arm64|se|do)_sys_pipe2?|do_pipe2)$",
+    )
+    .kind_of(FILES),
+    Activity::new(
+        2,
+        "terminals",
+        r"^((redirected_)?tty_(read|write|release|ioctl)|file_tty_write\w*)$",
+    )
+    .kind_of(FILES),
+    Activity::new(
+        2,
+        FILES,
         r"^(__(x64|arm64|se|do)_sys_(read|write|pread64|pwrite64|readv|writev|preadv2?|pwritev2?|open|
             openat2?|close|fsync|fdatasync|lseek|stat|fstat|lstat|newfstat|newfstatat|newstat|newlstat|statx|
             getdents(64)?|readlink(at)?|access|faccessat2?|unlink(at)?|rename(at2?)?|mkdir(at)?|rmdir|ftruncate|
-            fallocate|sendfile(64)?|splice|copy_file_range|chmod|fchmod(at)?|utimensat|dup[23]?|pipe2?|fcntl|
+            fallocate|sendfile(64)?|splice|copy_file_range|chmod|fchmod(at)?|utimensat|dup[23]?|fcntl|
             ioctl|getcwd|chdir|symlink\w*|link\w*|flock|io_uring_enter|inotify\w*)|ksys_(read|write|pread64|
             pwrite64))$",
     ),

@@ -18,6 +18,8 @@ pub struct Activity {
     pub rank: u8,
     /// What they do, as it is printed.
     pub name: &'static str,
+    /// A more general activity, of which this is a kind: `read` of the kernel reads files, and here it is known to be a socket.
+    pub kind_of: Option<&'static str>,
     /// A regular expression on names, with blanks that do not count.
     pub pattern: &'static str,
 }
@@ -27,8 +29,15 @@ impl Activity {
         Self {
             rank,
             name,
+            kind_of: None,
             pattern,
         }
+    }
+
+    /// The same of a row that tells more than another one of its rank, which calls it.
+    pub(super) const fn kind_of(mut self, general: &'static str) -> Self {
+        self.kind_of = Some(general);
+        self
     }
 }
 
@@ -158,6 +167,23 @@ mod tests {
             }
         }
         assert!(rows > 130, "{rows}");
+    }
+
+    #[test]
+    fn a_kind_has_the_rank_of_what_it_is_a_kind_of() {
+        let mut kinds = 0;
+        for scope in Scope::all() {
+            for (general, row) in scope
+                .rows()
+                .iter()
+                .filter_map(|row| Some((row.kind_of?, row)))
+            {
+                kinds += 1;
+                let mut others = scope.rows().iter();
+                assert!(others.any(|other| other.name == general && other.rank == row.rank));
+            }
+        }
+        assert!(kinds > 0);
     }
 
     #[test]

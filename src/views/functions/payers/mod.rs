@@ -25,9 +25,12 @@ use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
 use super::kinds::{Corrections, Kind};
+use super::tally::WeightedStack;
 use super::{Function, FunctionId, Functions, spelled};
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
+use crate::profile::{
+    CpuMode, Frame, FrameId, ObjectId, Origin, Profile, StackEnd, StackId, Symbol, SymbolId,
+};
 use crate::runtimes::crates::{crates_of_method, is_rust_std, may_be_rust_std};
 use crate::runtimes::languages::is_of_library;
 use crate::runtimes::package::{GO_LIBRARY, npm, of_go, pypi};
@@ -75,8 +78,31 @@ pub struct Told {
     pub depth: Option<usize>,
 }
 
-/// What rows of activities say of a frame: the rank and the word.
-type Doing = (u8, ActivityId);
+/// What rows of activities say of a frame.
+#[derive(Debug, Clone, Copy)]
+struct Doing {
+    rank: u8,
+    activity: ActivityId,
+    /// What it is a kind of.
+    kind_of: Option<ActivityId>,
+}
+
+/// The same in words.
+struct Said {
+    rank: u8,
+    name: &'static str,
+    kind_of: Option<&'static str>,
+}
+
+impl Said {
+    const fn new(rank: u8, name: &'static str) -> Self {
+        Self {
+            rank,
+            name,
+            kind_of: None,
+        }
+    }
+}
 
 /// Who pays for a frame.
 #[derive(Debug, Clone, Copy)]
@@ -144,6 +170,8 @@ pub struct Payers<'p> {
     /// The same of those that are no packages.
     nobodies: Vec<(&'static str, PayerId)>,
     activities: IndexVec<ActivityId, &'static str>,
+    /// The one that was asked for last.
+    last: ActivityId,
     /// What automatons of activities have made of themselves, by scope.
     caches: RefCell<FxHashMap<usize, Cache>>,
 }
@@ -167,6 +195,7 @@ impl<'p> Payers<'p> {
             ends: OnceCell::new(),
             nobodies: Vec::new(),
             activities: IndexVec::new(),
+            last: ActivityId(0),
             caches: RefCell::default(),
         }
     }
@@ -191,8 +220,9 @@ impl<'p> Payers<'p> {
             let doing = doing.unwrap_or_else(|| self.doing_of(*frame, id));
             alone = alone.or(Some(doing.alone));
             if let Some(row) = doing.row
-                && (row.0 < 3 || is_running)
-                && best.is_none_or(|best| row.0 <= best.0)
+                && (row.rank < 3 || is_running)
+                && best
+                    .is_none_or(|best| row.rank <= best.rank && best.kind_of != Some(row.activity))
             {
                 best = Some(row);
             }
@@ -214,7 +244,7 @@ impl<'p> Payers<'p> {
                 }
             }
         }
-        let activity = best.map(|(_, activity)| activity).or(alone);
+        let activity = best.map(|best| best.activity).or(alone);
         let activity = activity.unwrap_or_else(|| self.named(UNKNOWN));
         let depth = payer.map(|(_, depth)| depth);
         let payer = payer.map(|(id, _)| id).unwrap_or_else(|| {
@@ -233,6 +263,26 @@ impl<'p> Payers<'p> {
         }
     }
 
+    /// The same of a recorded stack: where its callers are in no record, the kernel was not alone.
+    pub fn of_stack(&mut self, stack: StackId, leaf: FrameId) -> Told {
+        let profile = self.profile;
+        let mut told = self.of(profile.frames_of(stack, &leaf));
+        let is_alone = |of: PayerId| self.payers[of].name == ALONE;
+        if profile.stacks.end(stack) == StackEnd::NotRecorded && is_alone(told.payer) {
+            told.payer = self.nobody("kernel, no callers");
+        }
+        told
+    }
+
+    /// The same of samples of one stack: who could have run and did not, waits, whatever its stack says.
+    pub fn of_samples(&mut self, stack: &WeightedStack) -> Told {
+        let mut told = self.of_stack(stack.id(), stack.leaf());
+        if stack.is_runnable {
+            told.activity = self.named(NO_PROCESSOR);
+        }
+        told
+    }
+
     /// The row of what nobody pays for.
     fn nobody(&mut self, name: &'static str) -> PayerId {
         if let Some((_, id)) = self.nobodies.iter().find(|(known, _)| *known == name) {
@@ -243,11 +293,15 @@ impl<'p> Payers<'p> {
         id
     }
 
-    /// The number of an activity. There are some dozens.
+    /// The number of an activity. There are some dozens, and mostly it is the one before.
     fn named(&mut self, name: &'static str) -> ActivityId {
+        if self.activities.get(self.last) == Some(&name) {
+            return self.last;
+        }
         let mut known = self.activities.iter_enumerated();
         let known = known.find(|(_, known)| **known == name).map(|(id, _)| id);
-        known.unwrap_or_else(|| self.activities.push(name))
+        self.last = known.unwrap_or_else(|| self.activities.push(name));
+        self.last
     }
 
     /// What activities are called.
@@ -327,7 +381,11 @@ impl<'p> Payers<'p> {
         if let Some(name) = named {
             let name = self.named(name);
             let doing = Doings {
-                row: Some((0, name)),
+                row: Some(Doing {
+                    rank: 0,
+                    activity: name,
+                    kind_of: None,
+                }),
                 alone: name,
             };
             self.known[known].doing = Some(doing);
@@ -359,7 +417,11 @@ impl<'p> Payers<'p> {
             }
         };
         let doing = Doings {
-            row: row.map(|(rank, name)| (rank, self.named(name))),
+            row: row.map(|row| Doing {
+                rank: row.rank,
+                activity: self.named(row.name),
+                kind_of: row.kind_of.map(|general| self.named(general)),
+            }),
             alone: self.named(alone),
         };
         self.known[known].doing = Some(doing);
@@ -379,7 +441,7 @@ impl<'p> Payers<'p> {
         };
         if !frames.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
             let is_idle = self.activities[activity] == "idle";
-            return if is_idle { "idle" } else { "the kernel alone" };
+            return if is_idle { "idle" } else { ALONE };
         }
         if known().any(|known| known.is_java_interpreter) {
             return "Java, interpreted (no names)";
@@ -407,10 +469,16 @@ impl<'p> Payers<'p> {
             .unwrap_or(UNKNOWN)
     }
 
+    #[inline]
     fn look(&mut self, id: FrameId) -> KnownId {
-        if let Some(known) = self.of_frame[id] {
-            return known;
+        match self.of_frame[id] {
+            Some(known) => known,
+            None => self.look_first(id),
         }
+    }
+
+    #[cold]
+    fn look_first(&mut self, id: FrameId) -> KnownId {
         let profile = self.profile;
         let frame = &profile[id];
         let is_kernel = frame.mode == CpuMode::Kernel;
@@ -642,17 +710,12 @@ impl<'p> Payers<'p> {
     }
 
     /// What a frame alone says about what runs: the rank and the word.
-    fn doing(
-        &self,
-        id: Option<ObjectId>,
-        symbol: Option<&Symbol>,
-        part: &Part,
-    ) -> Option<(u8, &'static str)> {
+    fn doing(&self, id: Option<ObjectId>, symbol: Option<&Symbol>, part: &Part) -> Option<Said> {
         if matches!(part, Part::Profiler) {
-            return Some((0, "profiling itself"));
+            return Some(Said::new(0, "profiling itself"));
         }
         let Some(symbol) = symbol else {
-            return matches!(part, Part::Kernel).then_some((3, "kernel, other"));
+            return matches!(part, Part::Kernel).then_some(Said::new(3, "kernel, other"));
         };
         let is_go = id.is_some_and(|id| self.objects.is_go(id));
         let is_compiler = id.is_some_and(|id| self.objects.is_compiler(id));
@@ -668,7 +731,7 @@ impl<'p> Payers<'p> {
         let mut caches = self.caches.borrow_mut();
         let scopes = scopes.into_iter().flatten();
         let found = scopes.filter_map(|scope| row_of(scope, &mut caches, &symbol.name));
-        found.min_by_key(|doing| doing.0)
+        found.min_by_key(|said| said.rank)
     }
 }
 
@@ -695,11 +758,7 @@ fn set(scope: Scope) -> Option<&'static DFA> {
 }
 
 /// What a scope's rows say of a name: that with the lowest rank.
-fn row_of(
-    scope: Scope,
-    caches: &mut FxHashMap<usize, Cache>,
-    name: &str,
-) -> Option<(u8, &'static str)> {
+fn row_of(scope: Scope, caches: &mut FxHashMap<usize, Cache>, name: &str) -> Option<Said> {
     let set = set(scope)?;
     let rows = scope.rows();
     let cache = caches
@@ -711,7 +770,11 @@ fn row_of(
         .ok()?;
     let rows = matches.iter().map(|row| &rows[row.as_usize()]);
     let lowest = rows.min_by_key(|row| row.rank)?;
-    Some((lowest.rank, lowest.name))
+    Some(Said {
+        rank: lowest.rank,
+        name: lowest.name,
+        kind_of: lowest.kind_of,
+    })
 }
 
 /// By path of an own file: as much of it as tells it from the others.
@@ -737,6 +800,10 @@ fn own_ends<'p>(functions: &'p Functions, profile: &'p Profile) -> FxHashMap<&'p
 
 /// What runs where functions of scripts have no names.
 const NAMELESS: &str = "unnamed JS";
+/// What threads do that could run and have no processor.
+const NO_PROCESSOR: &str = "waiting for a processor";
+/// Where no program has part in a stack.
+const ALONE: &str = "the kernel alone";
 /// What nothing is known of.
 const UNKNOWN: &str = "unknown";
 /// Rust's library.

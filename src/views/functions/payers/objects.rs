@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::ids::{Idx, IndexVec};
+use crate::ids::IndexVec;
 use crate::profile::{Object, ObjectId, Origin, Profile};
 use crate::runtimes::crates::{crate_of, crates_of_method, is_rust_std};
 use crate::runtimes::dump_names::numbers_of_dump;
@@ -69,7 +69,9 @@ const C_LIBRARIES: [&str; 30] = [
 ];
 
 /// Fronts of names of memory that is no file: what runs there was made at run time, by whomever.
-const NO_FILES: [&str; 5] = ["//", "/memfd:", "/dev/", "/SYSV", "/anon_hugepage"];
+const NO_FILES: [&str; 4] = ["//", "/dev/", "/SYSV", "/anon_hugepage"];
+/// The same of files in memory alone, which may hold a library.
+const MEMFD: &str = "/memfd:";
 
 /// What all files of a profile are.
 pub(super) struct Objects {
@@ -84,13 +86,25 @@ pub(super) struct Objects {
 impl Objects {
     pub(super) fn of(profile: &Profile) -> Self {
         let count = profile.objects.len();
-        let mut is_main = vec![false; count];
-        for main in profile.threads.iter().filter_map(|thread| thread.main) {
-            is_main[main.index()] = true;
-        }
+        let is_main = profile.are_programs();
+        let mut is_named: IndexVec<ObjectId, bool> = vec![false; count].into();
+        let natives = || {
+            let symbols = profile.symbols.iter();
+            symbols.filter(|symbol| symbol.producer.is_none())
+        };
+        natives().for_each(|symbol| is_named[symbol.object] = true);
         let homes: Vec<&str> = profile.objects.iter().filter_map(java_home).collect();
         let objects = || profile.objects.iter().zip(is_main.iter().copied());
-        let parts = objects().map(|(object, is_main)| part_of(object, is_main, &homes));
+        let parts = objects()
+            .zip(is_named)
+            .map(|((object, is_main), is_named)| {
+                // Without names it may be code made at run time.
+                if object.long_name.starts_with(MEMFD) && !is_named {
+                    Part::Nothing
+                } else {
+                    part_of(object, is_main, &homes)
+                }
+            });
         let compilers = objects().map(|(object, is_main)| {
             let name = object.long_name.rsplit('/').next().unwrap_or_default();
             Scope::of_file(name, is_main) == Some(Scope::Compiler)
@@ -102,11 +116,7 @@ impl Objects {
             go: vec![false; count].into(),
             rust: vec![false; count].into(),
         };
-        for symbol in profile
-            .symbols
-            .iter()
-            .filter(|symbol| symbol.producer.is_none())
-        {
+        for symbol in natives() {
             let name = symbol.name.as_str();
             found.go[symbol.object] |= name.starts_with("runtime.") && !name.contains("::");
             // Namespaces of C++ may be called as Rust's crates are.
@@ -248,6 +258,7 @@ fn is_library(name: &str, word: &str) -> bool {
 /// The name of a file without version and hash: `libLLVM.so` of `libLLVM.so.20.1`.
 pub(super) fn label(path: &str) -> String {
     let name = crate::runtimes::names::clean_object(path);
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
     let name = match name.find(".so.") {
         Some(at) => &name[..at + 3],
         None => name,
@@ -329,5 +340,6 @@ mod tests {
             "librustc_driver"
         );
         assert_eq!(label("/usr/bin/app"), "app");
+        assert_eq!(label("/memfd:plug (deleted)"), "memfd:plug");
     }
 }

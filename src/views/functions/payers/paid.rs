@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Payer, PayerId, Payers};
+use super::{NO_PROCESSOR, Payer, PayerId, Payers};
 use crate::functions::Functions;
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{FrameId, Profile, StackId};
+use crate::profile::{Entry, FrameId, Profile, StackId};
+use crate::run_state::RunState;
 
 /// What stacks may be told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct Paid {
     activities: Vec<&'static str>,
 }
 
-fn named(payers: &mut Payers<'_>, frames: &[FrameId]) -> Pair {
-    let told = payers.of(frames);
+fn named(payers: &mut Payers<'_>, stack: StackId, leaf: FrameId) -> Pair {
+    let told = payers.of_stack(stack, leaf);
     (told.payer, payers.activities()[told.activity])
 }
 
@@ -67,15 +68,16 @@ impl Paid {
             match profile.stacks.get(stack) {
                 [] => {
                     let pair = paid.of_leaf.entry(leaf);
-                    pair.or_insert_with(|| named(&mut payers, &[leaf]));
+                    pair.or_insert_with(|| named(&mut payers, stack, leaf));
                 }
-                frames => {
-                    paid.of_stack[stack].get_or_insert_with(|| named(&mut payers, frames));
+                _ => {
+                    paid.of_stack[stack].get_or_insert_with(|| named(&mut payers, stack, leaf));
                 }
             }
         }
         let pairs = paid.of_stack.iter().flatten().chain(paid.of_leaf.values());
         paid.activities = pairs.map(|(_, activity)| *activity).collect();
+        paid.activities.push(NO_PROCESSOR);
         paid.activities.sort_unstable();
         paid.activities.dedup();
         paid.payers = payers.payers;
@@ -97,26 +99,29 @@ impl Paid {
 
     /// What a sample does.
     #[must_use]
-    pub fn activity(&self, stack: StackId, leaf: FrameId) -> Option<&'static str> {
+    pub fn activity(&self, stack: StackId, leaf: FrameId, state: RunState) -> Option<&'static str> {
+        if state == RunState::Runnable {
+            return Some(NO_PROCESSOR);
+        }
         self.pair(stack, leaf).map(|(_, activity)| activity)
     }
 
     /// The place of a sample's part among all by name, and that name.
     #[must_use]
-    pub fn ranked(&self, part: Part, stack: StackId, leaf: FrameId) -> (usize, &str) {
-        let found = self
-            .pair(stack, leaf)
-            .and_then(|(payer, activity)| match part {
-                Part::Package => {
-                    let label = self.payers[payer].label();
-                    let at = self.labels.binary_search(&label).ok()?;
-                    Some((at, self.labels[at].as_str()))
-                }
-                Part::Activity => {
-                    let at = self.activities.binary_search(&activity).ok()?;
-                    Some((at, activity))
-                }
-            });
-        found.unwrap_or((usize::MAX, super::UNKNOWN))
+    pub fn ranked(&self, part: Part, entry: &Entry) -> (usize, &str) {
+        let (stack, leaf) = (entry.stack, entry.leaf);
+        let ranked = || match part {
+            Part::Package => {
+                let label = self.payer(stack, leaf)?.label();
+                let at = self.labels.binary_search(&label).ok()?;
+                Some((at, self.labels[at].as_str()))
+            }
+            Part::Activity => {
+                let activity = self.activity(stack, leaf, entry.state)?;
+                let at = self.activities.binary_search(&activity).ok()?;
+                Some((at, activity))
+            }
+        };
+        ranked().unwrap_or((usize::MAX, super::UNKNOWN))
     }
 }

@@ -105,7 +105,7 @@ impl Spending {
         let mut of_stack = Vec::with_capacity(tally.stacks.len());
         for stack in &tally.stacks {
             let frames = stack.frames(profile);
-            let told = payers.of(frames);
+            let told = payers.of_samples(stack);
             of_stack.push(told.payer);
             sums.entry((told.payer, told.activity))
                 .or_default()

@@ -46,11 +46,11 @@ impl Payers<'_> {
                 None => self.doing_of(*frame, known),
             };
             let lowest = |a: Option<Doing>, b: Option<Doing>| match (a, b) {
-                (Some(a), Some(b)) if b.0 < a.0 => Some(b),
+                (Some(a), Some(b)) if b.rank < a.rank || b.kind_of == Some(a.activity) => Some(b),
                 (a, b) => a.or(b),
             };
             let (last, others) = match doing.row {
-                Some(row) if row.0 == 3 => (Some(row), None),
+                Some(row) if row.rank == 3 => (Some(row), None),
                 row => (None, row),
             };
             running = running.filter(|_| self.is_inlined(*frame)).or(last);
@@ -59,7 +59,7 @@ impl Payers<'_> {
             steps.push(Step {
                 package,
                 payer,
-                activity: here.map_or(doing.alone, |(_, activity)| activity),
+                activity: here.map_or(doing.alone, |here| here.activity),
             });
         }
         steps.reverse();
