@@ -170,7 +170,12 @@ struct PerfArgs {
     frequency: Option<u64>,
 
     /// Sample every N events instead
-    #[arg(short = 'c', long = "count", value_name = "N")]
+    #[arg(
+        short = 'c',
+        long = "count",
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     period: Option<u64>,
 
     /// Event to record (repeatable) [default: cycles, or the CPU clock]
@@ -194,7 +199,7 @@ struct PerfArgs {
     uncompressed: bool,
 
     /// Any option of perf record, such as --perf=--switch-events (repeatable)
-    #[arg(long = "perf", value_name = "OPTION", allow_hyphen_values = true)]
+    #[arg(long = "perf", value_name = "OPTION", allow_hyphen_values = true, value_parser = parse_perfs)]
     more: Vec<String>,
 }
 
@@ -699,6 +704,9 @@ mod recording {
                 format!("pjit report --weight wall -s comm,state,sym {folder}")
             }
             Some(how) => format!("pjit record --again {folder}   # {how}"),
+            None if counted.is_some_and(|numbers| numbers.samples == 0) && !recorded.has_waited => {
+                format!("pjit check {folder}   # says why there are no samples")
+            }
             None if is_idle => format!("{}   # says where it waits", harmless(waits)),
             None if is_nameless => restart.map_or_else(
                 || format!("pjit check {folder}   # says where names are"),
@@ -808,9 +816,37 @@ fn parse_ring(word: &str) -> Result<u64, String> {
     bytes.ok_or_else(wrong)
 }
 
+/// An option for perf, but for those that pjit gives it: of two the last would count, and nobody would say so.
+fn parse_perfs(word: &str) -> Result<String, String> {
+    const DELAY: &str =
+        "samples begin with the program; --time of the other verbs leaves out how it begins";
+    const OWN: [(&str, &str, &str); 4] = [
+        ("-D", "--delay", DELAY),
+        ("-o", "--output", "-o of pjit record names the folder"),
+        ("-p", "--pid", "-p of pjit record does that"),
+        ("", "--control", "pjit tells perf when to begin and to end"),
+    ];
+    let is = |short: &str, long: &str| {
+        let is_short = !short.is_empty() && word.starts_with(short);
+        is_short || word.split('=').next() == Some(long)
+    };
+    let own = OWN.iter().find(|(short, long, _)| is(short, long));
+    own.map_or(Ok(word.to_owned()), |(_, _, why)| Err((*why).to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_pjit_tells_perf_is_not_told_twice() {
+        for word in ["-D500", "--delay=500", "-oother", "--pid", "--control=fd:3"] {
+            assert!(parse_perfs(word).is_err(), "{word}");
+        }
+        for word in ["--switch-events", "--phys-data", "-d", "--per-thread"] {
+            assert_eq!(parse_perfs(word).as_deref(), Ok(word));
+        }
+    }
 
     #[test]
     fn words_of_options() {

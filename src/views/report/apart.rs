@@ -154,7 +154,7 @@ impl<'a> SampleValues<'a> {
 
     /// Place of who pays, or of what is done, among all by name.
     pub(crate) fn paid(&self, entry: &Entry, part: PaidPart) -> u64 {
-        let (place, _) = self.paid.ranked(part, entry.stack, entry.leaf);
+        let (place, _) = self.paid.ranked(part, entry);
         place as u64
     }
 

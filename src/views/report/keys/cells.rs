@@ -366,7 +366,7 @@ pub(super) fn own<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> 
 
 fn paid<'r>(report: &'r Report<'_>, row: &Row, part: PaidPart) -> &'r str {
     let entry = report.entry(row);
-    report.paid.ranked(part, entry.stack, entry.leaf).1
+    report.paid.ranked(part, entry).1
 }
 
 pub(super) fn package<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
