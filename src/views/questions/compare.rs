@@ -785,7 +785,34 @@ fn verdict(row: &Row, result: &Tested, runs: usize, total: f64) -> Option<Verdic
     }
 }
 
+/// Whether a caller may have been renamed itself, with the namespace that it is in.
+fn may_be_renamed(one: &Identity, other: &Identity) -> bool {
+    one.object == other.object && likeness(one, other).is_some()
+}
+
+/// How alike the names of two functions are, from the last part on: a namespace that was renamed changes the first parts alone.
+fn likeness(one: &Identity, other: &Identity) -> Option<usize> {
+    let last = |of: &Identity| last_part(&of.name.name).to_owned();
+    let parameters = |of: &Identity| of.beside.parameters.clone();
+    (last(one) == last(other)).then(|| usize::from(parameters(one) == parameters(other)))
+}
+
+/// `parse<a::B>` of `x::Parser::parse<a::B>`.
+fn last_part(name: &str) -> &str {
+    let (mut depth, mut start) = (0_usize, 0);
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b':' | b'.' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    &name[start..]
+}
+
 /// By row: the gone function that a new one may be, and the other way round, as they weigh about the same and have the same caller.
+/// Those of one last name come first.
 fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
     let mut partners = vec![None; rows.len()];
     let caller = |runs: &[&Run], identity: &Identity| -> Option<Identity> {
@@ -801,20 +828,32 @@ fn renamed(rows: &[Row], base: &[&Run], new: &[&Run]) -> Vec<Option<usize>> {
         .filter(|at| rows[*at].sides == (false, true) && !rows[*at].is_matched)
         .collect();
     come.sort_by(|a, b| rows[*b].means.1.total_cmp(&rows[*a].means.1));
-    for at in come {
-        let Some(of) = caller(new, &rows[at].identity) else {
-            continue;
-        };
-        let weight = rows[at].means.1;
-        let is_like = |old: &usize| {
-            let row = &rows[*old];
-            let near = (row.means.0 - weight).abs() <= 0.3 * row.means.0.max(weight);
-            let same_caller = caller(base, &row.identity).is_some_and(|known| is_same(&known, &of));
-            !taken[*old] && near && same_caller && row.identity.object == rows[at].identity.object
-        };
-        if let Some(old) = gone.iter().copied().find(is_like) {
-            taken[old] = true;
-            (partners[at], partners[old]) = (Some(old), Some(at));
+    for least in [Some(1), Some(0), None] {
+        for at in come.iter().copied() {
+            if partners[at].is_some() {
+                continue;
+            }
+            let Some(of) = caller(new, &rows[at].identity) else {
+                continue;
+            };
+            let weight = rows[at].means.1;
+            let is_like = |old: &usize| {
+                let row = &rows[*old];
+                let near = (row.means.0 - weight).abs() <= 0.3 * row.means.0.max(weight);
+                let same_caller = || {
+                    let known = caller(base, &row.identity);
+                    known.is_some_and(|known| is_same(&known, &of) || may_be_renamed(&known, &of))
+                };
+                !taken[*old]
+                    && near
+                    && likeness(&row.identity, &rows[at].identity) >= least
+                    && row.identity.object == rows[at].identity.object
+                    && same_caller()
+            };
+            if let Some(old) = gone.iter().copied().find(is_like) {
+                taken[old] = true;
+                (partners[at], partners[old]) = (Some(old), Some(at));
+            }
         }
     }
     partners
@@ -1410,6 +1449,43 @@ mod tests {
             fresh.renamed.as_ref().map(|other| other.label.as_str()),
             Some("old")
         );
+    }
+
+    /// Of functions that weigh the same, one in a namespace that was renamed is the one of its last name.
+    #[test]
+    fn what_kept_its_last_name_is_proposed_first() {
+        let named = |name: &str| Identity {
+            object: "x".to_owned(),
+            name: CleanName {
+                name: name.to_owned(),
+                ..CleanName::default()
+            },
+            ..Identity::default()
+        };
+        let side = |space: &str, order: [&str; 3], start: u64| -> Vec<Run> {
+            let one = |number: u64| {
+                let names = order.map(|name| format!("{space}::{name}"));
+                let weights = [1000, 1010, 990];
+                let rows: Vec<(&str, u64)> =
+                    names.iter().map(String::as_str).zip(weights).collect();
+                let mut run = run(start + number, &rows);
+                let callers = names.iter().map(|name| (named(name), named("main")));
+                run.callers = callers.collect();
+                run
+            };
+            (0..5).map(one).collect()
+        };
+        let base = side("app", ["parse", "emit<a::B>", "P::run"], 0);
+        let new = side("core", ["emit<a::B>", "P::run", "parse"], 10);
+        let found = compare(&base, &new, Method::default());
+        let mut proposed = 0;
+        for row in &found.rows {
+            let Some(other) = &row.renamed else { continue };
+            assert_eq!(last_part(&other.label), last_part(&row.identity.name.name));
+            proposed += 1;
+        }
+        assert_eq!(proposed, 6, "{:?}", verdicts(&found));
+        assert_eq!(last_part("<x::A as y::B<z::C>>::f"), "f");
     }
 
     /// One more function in front gives all others of a module of WebAssembly other numbers.
