@@ -3,7 +3,7 @@
 use crate::address::Avma;
 use crate::dso::FileTrouble;
 use crate::ids::{Idx, IndexVec};
-use crate::perfdata::attr::flag;
+use crate::perfdata::attr::{flag, sample_type};
 use crate::perfdata::{Attr, BranchStack, CpuMode, Sample};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
@@ -148,13 +148,7 @@ impl<'a> ChainBuilder<'a> {
             {
                 StackEnd::NoRegisters
             }
-            // Who wants no user's part gets none; what unwinds or keeps calls asks for that, too.
-            (Recorded::KernelOnly, _)
-                if attr.flag(flag::EXCLUDE_CALLCHAIN_USER)
-                    && !lbr
-                    && user.is_none()
-                    && space.has_user() =>
-            {
+            (Recorded::KernelOnly, _) if leaves_user_out(attr) && space.has_user() => {
                 StackEnd::NotRecorded
             }
             (Recorded::KernelOnly, _) => StackEnd::KernelOnly,
@@ -383,6 +377,12 @@ impl<'a> ChainBuilder<'a> {
             StackEnd::Recorded
         }
     }
+}
+
+/// Whether chains were to be without the user's part, and nothing else was to take its place: stacks to unwind or a record of calls.
+fn leaves_user_out(attr: &Attr) -> bool {
+    let has_other = attr.has(sample_type::STACK_USER) || attr.records_lbr_callstack();
+    attr.flag(flag::EXCLUDE_CALLCHAIN_USER) && !has_other
 }
 
 /// Where callers are missing in a recorded chain.
