@@ -667,7 +667,18 @@ fn misfit(map: &SourceMap, script: &Path, text: Option<&[u8]>) -> Option<&'stati
     }
     let why =
         "tells lines alone, and most of the script is one line: a minifier ran after it was made";
-    tells_lines_alone(map, &lengths).then_some(why)
+    let lines = text.split('\n').zip(lengths);
+    let code: Vec<usize> = lines
+        .map(|(line, length)| if names_map(line) { 0 } else { length })
+        .collect();
+    tells_lines_alone(map, &code).then_some(why)
+}
+
+/// Whether a line is the comment that names the script's map, or holds the whole map and so is longer than all code.
+fn names_map(line: &str) -> bool {
+    let line = line.trim_start();
+    let comment = line.strip_prefix("//# ").or(line.strip_prefix("//@ "));
+    comment.is_some_and(|comment| comment.starts_with("sourceMappingURL="))
 }
 
 /// Whether a map of several sources has one place for a line that most of the script stands in: webpack's `cheap-source-map` where a
@@ -930,6 +941,27 @@ mod tests {
                 assert_eq!(function.place.line, 3);
                 assert_eq!(function.name.map(|name| name.name).as_deref(), name);
                 assert_eq!(diag.has_warnings(), name.is_none());
+            });
+        }
+    }
+
+    /// Most of such a script is the comment with the map.
+    #[test]
+    fn maps_within_their_scripts_are_used() {
+        // `{"version":3,"names":[],"sources":["a.js","b.js"],"mappings":"AAEA,aAIA","sourcesContent":["xxx…"]}`
+        let (front, back) = (
+            "IHsidmVyc2lvbiI6MywibmFtZXMiOltdLCJzb3VyY2VzIjpbImEuanMiLCJiLmpzIl0sIm1hcHBpbmdzIjoiQUFFQSxhQUlBIiwic291cmNlc0NvbnRlbnQiOlsi",
+            "Il19",
+        );
+        let map = format!("{front}{}{back}", "eHh4".repeat(1000));
+        let comments = ["//#", "//@"];
+        for comment in comments {
+            let url = format!("data:application/json;base64,{map}");
+            let script = format!("function f(){{g()}}\n{comment} sourceMappingURL={url}\n");
+            with_files(&[("app.js", &script)], |maps| {
+                let found = maps.original("/app/dist/app.js", 1, 14);
+                let found = found.map(|found| (found.file, found.line));
+                assert_eq!(found, Some(("/app/dist/a.js".to_owned(), 7)));
             });
         }
     }
