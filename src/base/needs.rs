@@ -81,6 +81,9 @@ bitflags::bitflags! {
         const PREDICTIONS = 1 << 29;
         /// By what the records are known again, whatever file they are in.
         const DIGEST = 1 << 32;
+        /// Names of what `eval` made have the file that its lines tell, if its text names one: for who looks for files or packages.
+        /// perf prints them without.
+        const EVALED = 1 << 34;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
@@ -89,7 +92,7 @@ bitflags::bitflags! {
 
 impl Needs {
     /// The bit of the first facet.
-    const FIRST_FACET: u32 = 34;
+    const FIRST_FACET: u32 = 35;
 
     /// Rows apart by a facet, by its number in the table of facets. The bits behind those with a name are theirs.
     #[must_use]

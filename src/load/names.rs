@@ -66,8 +66,9 @@ fn of_dumps(
 ) {
     for id in (0..).take(session.jit.code_count()).map(JitCodeId) {
         let code = session.jit.code(id);
-        let original = original_name(maps, code.producer(), code.name());
-        let name = original.as_ref().map_or(code.name(), |(name, _)| name);
+        let written = session.jit.name_with_file(id);
+        let original = original_name(maps, code.producer(), &written);
+        let name = original.as_ref().map_or(&*written, |(name, _)| name);
         listener.see(code.producer(), name);
         if listener.wants(name) {
             let name = demangle(name, options.names.names);

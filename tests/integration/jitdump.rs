@@ -84,10 +84,17 @@ impl Dump {
     }
 
     fn debug(&mut self, at: u64, lines: &[(u64, u32, &[u8])]) -> &mut Self {
+        let at_column = |&(address, line, file)| (address, [line, 0], file);
+        let lines: Vec<_> = lines.iter().map(at_column).collect();
+        self.debug_at(at, &lines)
+    }
+
+    /// With addresses, lines and columns.
+    pub(crate) fn debug_at(&mut self, at: u64, lines: &[(u64, [u32; 2], &[u8])]) -> &mut Self {
         let mut body = Self(Vec::new());
         body.long(at).long(lines.len() as u64);
-        for (address, line, file) in lines {
-            body.long(*address).word(*line).word(0);
+        for (address, [line, column], file) in lines {
+            body.long(*address).word(*line).word(*column);
             body.0.extend(*file);
             body.0.push(0);
         }

@@ -17,6 +17,7 @@ mod counts;
 mod dataset;
 mod differential;
 mod disassembly;
+mod evaled;
 mod example;
 mod exports;
 mod fetch;

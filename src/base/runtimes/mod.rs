@@ -39,7 +39,7 @@ pub use wasmtime::function as wasmtime_function;
 pub use activity::{Activity, Scope};
 pub use kind::Kind;
 pub use library::{is_c_function, is_mangled, is_standard, is_standard_in_cpp};
-pub use name_place::NamePlace;
+pub use name_place::{Fileless, NamePlace};
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
 pub use recipe::{Recipe, Silence};
@@ -243,6 +243,8 @@ pub struct Runtime {
     pub clean: fn(&str) -> CleanName,
     /// The place in the sources that stands in a name.
     pub place: fn(&[u8]) -> Option<NamePlace>,
+    /// The same where the file is missing, and records of lines may tell it.
+    pub fileless: fn(&[u8]) -> Option<Fileless>,
     /// What a compiler mangled in a name, where the runtime tells it as its input has it.
     pub mangled: fn(&str) -> Option<&str>,
     /// What kind of code a function is, by its name as written and clean.
@@ -319,6 +321,7 @@ impl Runtime {
         host_loop: None,
         clean: |name| CleanName::plain(dotnet::without_tier(name).unwrap_or(name.trim_end())),
         place: |_| None,
+        fileless: |_| None,
         mangled: |_| None,
         kind: |_, clean| {
             if is_standard(&clean.name) {

@@ -19,6 +19,19 @@ pub struct NamePlace {
     pub all: Range<usize>,
 }
 
+/// Where a name tells line and column and no file: of code that was made of a text without a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fileless {
+    /// Where the function's word begins, behind what tells what compiled it.
+    pub word: usize,
+    /// Where the file would stand.
+    pub file: usize,
+    /// Line from 1.
+    pub line: u32,
+    /// Column from 1.
+    pub column: u32,
+}
+
 /// A number behind the last colon, and what stands before it.
 pub(super) fn number(text: &[u8]) -> Option<(&[u8], u32)> {
     let colon = memchr::memrchr(b':', text)?;

@@ -243,9 +243,12 @@ pub(super) fn trailing_number(text: &str) -> (&str, u32) {
 }
 
 /// The path of a script that is named by its URL: `file:///w/a%20b.mjs?t=1` is `/w/a b.mjs`. What asks for a module anew at each
-/// start adds a query to it. Other names are as they are.
+/// start adds a query to it. webpack's URLs stay, without what it writes around a file's path. Other names are as they are.
 #[must_use]
 pub fn script_path(name: &str) -> Cow<'_, str> {
+    if name.starts_with("webpack") {
+        return webpack_url(name);
+    }
     let Some(url) = name.strip_prefix("file://") else {
         return Cow::Borrowed(name);
     };
@@ -267,9 +270,83 @@ pub fn script_path(name: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)
 }
 
+/// `webpack:///./a.js?f00d` and `webpack:///./a.js?./node_modules/babel-loader/lib/index.js` are `webpack:///./a.js`: a hash or
+/// loaders, which are no part of the file. `webpack-internal:///LOADER??OPTIONS!./a.vue?vue&type=script` is by its module's name.
+fn webpack_url(url: &str) -> Cow<'_, str> {
+    const BY_NAME: &str = "webpack-internal:///";
+    let without_query = |text| -> &str {
+        let end = memchr::memchr(b'?', str::as_bytes(text));
+        end.map_or(text, |end| &text[..end])
+    };
+    if url.starts_with("webpack:") {
+        return Cow::Borrowed(without_query(url));
+    }
+    match url.strip_prefix(BY_NAME) {
+        Some(name) if name.contains('!') => {
+            let file = name.rsplit('!').next().unwrap_or(name);
+            Cow::Owned(format!("{BY_NAME}{}", without_query(file)))
+        }
+        Some(_) => Cow::Borrowed(without_query(url)),
+        None => Cow::Borrowed(url),
+    }
+}
+
+/// The file that a text names by `//# sourceURL=`, as `eval` is given them; nothing where it is none: templates of lodash say
+/// `lodash.templateSources[0]`. Servers that make texts of files anew add a query to the path.
+#[must_use]
+pub fn evaled_file(url: &str) -> Option<Cow<'_, str>> {
+    /// No path is longer, and names of all code of a text have it.
+    const LONGEST: usize = 4096;
+    let is_file = url.contains('/') && !url.starts_with("data:") && !url.contains(char::is_control);
+    let file = (is_file && url.len() <= LONGEST).then(|| script_path(url))?;
+    if !url.starts_with('/') {
+        return Some(file);
+    }
+    let base = url.rfind('/').map_or(0, |slash| slash + 1);
+    let query = url[base..].find('?').filter(|at| *at > 0);
+    Some(query.map_or(file, |at| Cow::Borrowed(&url[..base + at])))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_eval_is_given_name_files() {
+        for (url, file) in [
+            ("/w/src/a.ts", Some("/w/src/a.ts")),
+            ("/w/src/App.vue?vue&type=script", Some("/w/src/App.vue")),
+            ("/w/why?/a.js", Some("/w/why?/a.js")),
+            ("file:///w/a%20b.mjs?t=1", Some("/w/a b.mjs")),
+            (
+                "webpack:///../node_modules/lodash/lodash.js?",
+                Some("webpack:///../node_modules/lodash/lodash.js"),
+            ),
+            (
+                "webpack://app/./a.js?./node_modules/babel-loader/lib/index.js!./x/y.js",
+                Some("webpack://app/./a.js"),
+            ),
+            (
+                "webpack-internal:///./a.js?f00d",
+                Some("webpack-internal:///./a.js"),
+            ),
+            (
+                "webpack-internal:///./node_modules/vue-loader/dist/index.js??set[0]!./a.vue?vue&type=script",
+                Some("webpack-internal:///./a.vue"),
+            ),
+            (
+                "webpack-internal:///(rsc)/./a.tsx",
+                Some("webpack-internal:///(rsc)/./a.tsx"),
+            ),
+            ("lodash.templateSources[0]", None),
+            ("<unknown>", None),
+            ("", None),
+            ("data:text/javascript,1", None),
+        ] {
+            assert_eq!(evaled_file(url).as_deref(), file, "{url}");
+        }
+        assert_eq!(evaled_file(&"/a".repeat(3000)), None);
+    }
 
     fn check(producer: Option<Producer>, cases: &[(&str, &str)]) {
         for (name, clean) in cases {

@@ -4,7 +4,7 @@
 //! builtins jump from piece to piece inside the interpreter's frame.
 
 use super::library::is_standard;
-use super::name_place::{NamePlace, number};
+use super::name_place::{Fileless, NamePlace, number};
 use super::names::{self, ANONYMOUS, is_number, trailing_number};
 use super::package::{is_package, of_module, of_script};
 use super::{
@@ -52,6 +52,7 @@ pub(super) const V8: Runtime = Runtime {
     has_source_maps: true,
     clean,
     place,
+    fileless,
     mangled: |name| {
         let (word, _) = compiled_wasm(name)?;
         (word.starts_with("_Z") || word.starts_with("_R")).then_some(word)
@@ -312,7 +313,10 @@ fn clean(name: &str) -> CleanName {
         "webpack:",
         "data:",
     ];
-    let begins = |at: &usize| file_at.iter().any(|s| rest[at + 1..].starts_with(s));
+    let begins = |at: &usize| {
+        let tail = &rest[at + 1..];
+        file_at.iter().any(|s| tail.starts_with(s)) || begins_url(tail.as_bytes())
+    };
     let at = memchr::memchr_iter(b' ', rest.as_bytes()).find(begins);
     let (name, file) = match at.or_else(|| rest.rfind(' ')) {
         Some(at) => (&rest[..at], &rest[at + 1..]),
@@ -326,9 +330,32 @@ fn clean(name: &str) -> CleanName {
     }
 }
 
+/// `webpack-internal:///./a b.js`: URLs may have blanks in them, too.
+fn begins_url(text: &[u8]) -> bool {
+    let is_of_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(*byte);
+    let scheme = text.iter().take_while(is_of_scheme).count();
+    scheme > 1 && text[scheme..].starts_with(b"://")
+}
+
 /// `/path/file.js:12:3` at the end of names.
 fn place(name: &[u8]) -> Option<NamePlace> {
     is_script(name).then(|| place_at_end(name)).flatten()
+}
+
+/// `JS:*hot :8:13`: a function that `eval` or `new Function` made.
+fn fileless(name: &[u8]) -> Option<Fileless> {
+    let (rest, column) = number(name)?;
+    let (rest, line) = number(rest)?;
+    if !rest.ends_with(b" ") || !is_script(name) {
+        return None;
+    }
+    let tier = memchr::memchr(b':', rest)? + 1;
+    Some(Fileless {
+        word: tier + marks(&rest[tier..]),
+        file: rest.len(),
+        line,
+        column,
+    })
 }
 
 fn is_script(name: &[u8]) -> bool {
@@ -349,7 +376,8 @@ fn place_at_end(name: &[u8]) -> Option<NamePlace> {
     let begins = |at: &usize| {
         let tail = &path[*at..];
         let schemes: [&[u8]; 4] = [b"/", b"file:", b"node:", b"webpack:"];
-        path[at - 1] == b' ' && schemes.iter().any(|scheme| tail.starts_with(scheme))
+        let is_file = || schemes.iter().any(|scheme| tail.starts_with(scheme)) || begins_url(tail);
+        path[at - 1] == b' ' && is_file()
     };
     let start = (first..path.len()).find(begins).unwrap_or(first);
     let marks = marks(&path[tier..]);
@@ -388,7 +416,7 @@ fn kind(name: &str, clean: &CleanName) -> Kind {
     } else if is_package(file) {
         Kind::Dependency
     } else if file.is_empty() && clean.line > 0 {
-        // `(anonymous):7:32`: `eval` or `new Function` made it, for whoever called that.
+        // `(anonymous):7:32`: `eval` or `new Function` made it, for whoever called that, and no record tells a file.
         Kind::Other
     } else {
         Kind::Own

@@ -266,14 +266,15 @@ struct Met {
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Symbol(u32),
-    Version(DsoId, &'a [u8], &'a [u8]),
+    /// By name, bytes, and the file where its lines alone tell it.
+    Version(DsoId, &'a [u8], &'a [u8], Option<&'a str>),
     /// Code without bytes, which may be anything.
     Piece(JitCodeId),
 }
 
 struct Finder<'m, 's, 'a> {
     material: &'m Material<'s, 'a>,
-    numbers: FxHashMap<Key<'a>, usize>,
+    numbers: FxHashMap<Key<'s>, usize>,
     by_pc: IndexVec<PcId, Known>,
     /// Place in [`Functions::objects`].
     objects: FxHashMap<DsoId, usize>,
@@ -288,7 +289,7 @@ fn total_of(totals: &mut IndexVec<EventId, (u64, u64)>, event: EventId) -> &mut 
     &mut totals[event]
 }
 
-impl<'a> Finder<'_, '_, 'a> {
+impl<'s> Finder<'_, 's, '_> {
     fn add(&mut self, samples: &Weighed) {
         let total = total_of(&mut self.found.totals, samples.event);
         total.0 = total.0.saturating_add(samples.period);
@@ -377,12 +378,17 @@ impl<'a> Finder<'_, '_, 'a> {
         let key = if bytes.is_empty() {
             Key::Piece(id)
         } else {
-            Key::Version(dso, code.name(), bytes)
+            let file = self.material.session.jit.evaled_file(id);
+            Key::Version(dso, code.name(), bytes, file)
         };
         let material = self.material;
         let make = || {
-            let (name, recorded) =
-                names::of_code(material.session, material.answers, id, material.names);
+            let (name, recorded) = names::of_code(
+                material.session,
+                material.answers,
+                id,
+                (material.names, super::NEEDS),
+            );
             (name, recorded.map(|of| of.name), Origin::Jit(id))
         };
         let known = self.found.all.len();
@@ -403,7 +409,7 @@ impl<'a> Finder<'_, '_, 'a> {
 
     fn function(
         &mut self,
-        key: Key<'a>,
+        key: Key<'s>,
         dso: DsoId,
         met: Met,
         make: impl FnOnce() -> (String, Option<String>, Origin),

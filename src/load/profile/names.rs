@@ -177,15 +177,26 @@ fn word_of(given: &OriginalName, word: &[u8]) -> String {
     format!("{accessor}{}{name}", owner.unwrap_or_default())
 }
 
+/// Whether names get the file of what `eval` made.
+const fn tells_files(needs: Needs) -> bool {
+    let by_file = Needs::KINDS.union(Needs::ORIGINALS);
+    needs.intersects(by_file.union(Needs::EVALED))
+}
+
 /// The name of a piece of JIT code as views show it, and that in the recording where the script has a source map.
 pub(crate) fn of_code(
     session: &Session<'_>,
     answers: Answers<'_>,
     id: JitCodeId,
-    style: NameStyle,
+    (style, needs): (NameStyle, Needs),
 ) -> (String, Option<Recorded>) {
     let code = session.jit.code(id);
-    let written = code.name();
+    let written = if tells_files(needs) {
+        session.jit.name_with_file(id)
+    } else {
+        Cow::Borrowed(code.name())
+    };
+    let written = &*written;
     let known = answers.wasm.name_of(id, written);
     let original = original_name(answers.maps, code.producer(), written);
     let of_original = original.as_ref().map(|(name, _)| name.as_slice());
@@ -213,7 +224,7 @@ impl Shown {
     ) -> Self {
         let code = session.jit.code(id);
         let of_map = session.jit.object(code.object()).is_perf_map();
-        let (name, recorded) = of_code(session, answers, id, style);
+        let (name, recorded) = of_code(session, answers, id, (style, needs));
         let start = of_map.then(|| code.start());
         Self {
             hash: FxBuildHasher.hash_one((&*name, start)),
@@ -221,7 +232,7 @@ impl Shown {
             recorded: recorded.map(Box::new),
             start,
             tells_place: needs.contains(Needs::FUNCTION_LINES)
-                && (code.producer().row().place)(code.name()).is_some(),
+                && (code.producer().row().place)(&session.jit.name_with_file(id)).is_some(),
         }
     }
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::Idx;
 use crate::jit::JitCodeId;
+use crate::runtimes::names::script_path;
 use crate::runtimes::{CleanName, Producer, Tier, Whose};
 use crate::session::Session;
 use crate::symbolize::SourceMaps;
@@ -16,8 +17,8 @@ use crate::symbolize::SourceMaps;
 /// Bytes by package, the most first. A bundle is the packages that it was made of, where its map tells.
 pub(super) fn optimised(session: &Session<'_>, maps: &SourceMaps<'_>) -> Vec<(Whose, u64)> {
     let mut sums: FxHashMap<Whose, u64> = FxHashMap::default();
-    let codes = (0..session.jit.code_count()).map(JitCodeId::from_usize);
-    for code in codes.map(|id| session.jit.code(id)) {
+    for id in (0..session.jit.code_count()).map(JitCodeId::from_usize) {
+        let code = session.jit.code(id);
         let producer = code.producer();
         if producer != Producer::V8 {
             continue;
@@ -28,6 +29,9 @@ pub(super) fn optimised(session: &Session<'_>, maps: &SourceMaps<'_>) -> Vec<(Wh
             continue;
         }
         let mut clean = CleanName::of(&name, Some(producer));
+        if let Some(file) = session.jit.evaled_file(id) {
+            clean.file = script_path(file).into_owned();
+        }
         if row.has_source_maps
             && let Some(original) = maps.original(&clean.file, clean.line, clean.column)
         {

@@ -469,9 +469,10 @@ impl<'b> PcFramesMaker<'b, '_> {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
             None if !of_function || !self.out.names.tells_place[id] => return None,
             None => {
-                let place = (code.producer().row().place)(code.name())?;
-                let file = String::from_utf8_lossy(&code.name()[place.file]);
-                (file, place.line, place.column)
+                let name = self.session.jit.name_with_file(id);
+                let place = (code.producer().row().place)(&name)?;
+                let file = String::from_utf8_lossy(&name[place.file]).into_owned();
+                (file.into(), place.line, place.column)
             }
         };
         let original = self.original(code.producer(), &file, line, column);

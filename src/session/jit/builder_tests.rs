@@ -1154,6 +1154,74 @@ fn companions_come_with_the_code() {
     assert_eq!((code(A).bytes(), code(A).loaded()), (CODE, time(10)));
 }
 
+/// As node 20 writes them: what is interpreted has no lines, and what is inlined may have those of another file.
+#[test]
+fn code_that_eval_made_is_of_the_file_that_its_lines_tell() {
+    type Lines<'l> = &'l [(u32, u32, &'l [u8])];
+    let lodash: &[u8] = b"webpack:///../node_modules/lodash/lodash.js?";
+    let all: &[(&str, Lines<'_>, &str)] = &[
+        ("JS:~clone :8:13", &[], "JS:~clone LODASH:8:13"),
+        (
+            "JS:^clone :8:13",
+            &[(9, 1, lodash)],
+            "JS:^clone LODASH:8:13",
+        ),
+        (
+            "JS:*clone :8:13",
+            &[(3, 1, b"/w/other.js"), (8, 13, lodash)],
+            "JS:*clone LODASH:8:13",
+        ),
+        // Two functions: which of them is interpreted is not known.
+        ("JS:~hot :2:10", &[], "JS:~hot :2:10"),
+        ("JS:~hot :2:10", &[], "JS:~hot :2:10"),
+        (
+            "JS:^hot :2:10",
+            &[(2, 10, b"/w/a.ts?t=1")],
+            "JS:^hot /w/a.ts:2:10",
+        ),
+        ("JS:^f :5:1", &[(5, 1, b"/w/a.ts")], "JS:^f /w/a.ts:5:1"),
+        ("JS:*f :5:1", &[(5, 1, b"/w/b.ts")], "JS:*f /w/b.ts:5:1"),
+        ("JS:~f :5:1", &[], "JS:~f :5:1"),
+        // Nothing tells that this is not of what was inlined.
+        ("JS:*g :6:1", &[(7, 1, b"/w/a.ts")], "JS:*g :6:1"),
+        // No file.
+        (
+            "JS:^t :1:1",
+            &[(1, 1, b"lodash.templateSources[0]")],
+            "JS:^t :1:1",
+        ),
+        ("JS:^u :1:2", &[(1, 2, b"<unknown>")], "JS:^u :1:2"),
+        (
+            "JS:^v /w/v.js:1:2",
+            &[(1, 2, b"/w/x.js")],
+            "JS:^v /w/v.js:1:2",
+        ),
+    ];
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    for (number, (name, lines, _)) in (0..).zip(all) {
+        let at = A + 16 * number;
+        let lines: Vec<_> = (0..)
+            .zip(*lines)
+            .map(|(offset, (line, column, file))| (at + 0x40 + offset, *line, *column, *file))
+            .collect();
+        if !lines.is_empty() {
+            dump.debug_info(at, &lines, 0);
+        }
+        dump.load(raw(10), 7, at, number, name.as_bytes(), CODE);
+    }
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    for (number, (name, _, full)) in (0..).zip(all) {
+        let hit = index.lookup(P, Avma(A + 16 * number), time(20));
+        let found = index.name_with_file(hit.expect("loaded").code);
+        let full = full.replace("LODASH", "webpack:///../node_modules/lodash/lodash.js");
+        assert_eq!(String::from_utf8_lossy(&found), full, "{name}");
+    }
+}
+
 #[test]
 fn damaged_dumps_give_an_index_all_the_same() {
     let case = Case::new();

@@ -18,6 +18,7 @@ mod clock;
 mod codes;
 mod dumps;
 mod early;
+mod evaled;
 mod files;
 mod found;
 mod lasting;
@@ -39,7 +40,9 @@ pub use codes::JitCode;
 pub(crate) use codes::{CodeList, codes_of, map_of, map_with_frames_of};
 pub use early::EarlyReader;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -241,6 +244,8 @@ pub struct JitIndex<'a> {
     absent: Vec<JitAbsent>,
     /// How long after it had run code was told of, at most, among what was asked for.
     latest: AtomicU64,
+    /// Files of code that `eval` made, once somebody asks.
+    evaled: OnceLock<evaled::Evaled>,
 }
 
 /// A copy of a mapping with JIT code.
@@ -340,6 +345,32 @@ impl<'a> JitIndex<'a> {
     #[must_use]
     pub fn code(&self, id: JitCodeId) -> JitCode<'_, 'a> {
         self.codes.code(id)
+    }
+
+    /// The file of code that `eval` made, where its lines tell one and its name does not.
+    #[must_use]
+    pub fn evaled_file(&self, id: JitCodeId) -> Option<&str> {
+        let code = self.code(id);
+        (code.producer().row().fileless)(code.name())?;
+        let evaled = self.evaled.get_or_init(|| evaled::Evaled::of(self));
+        evaled.file(id)
+    }
+
+    /// The name of code, as V8 would write it if it told files of what `eval` made.
+    #[must_use]
+    pub fn name_with_file(&self, id: JitCodeId) -> Cow<'a, [u8]> {
+        let code = self.code(id);
+        let name = code.name();
+        let Some(place) = (code.producer().row().fileless)(name) else {
+            return Cow::Borrowed(name);
+        };
+        match self.evaled_file(id) {
+            Some(file) => {
+                let (front, back) = name.split_at(place.file);
+                Cow::Owned([front, file.as_bytes(), back].concat())
+            }
+            None => Cow::Borrowed(name),
+        }
     }
 
     /// Number of pieces of code; ids count from 0.

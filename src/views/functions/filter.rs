@@ -196,6 +196,7 @@ impl Filters {
             | Facet::Host.needs().only_if(self.has_tag(Tag::Host))
             | Needs::THREADS.only_if(self.has_tag(Tag::Pid) || self.has_tag(Tag::Tid))
             | Needs::KINDS.only_if(self.looks_at_functions() || self.says_more())
+            | Needs::EVALED.only_if(self.sets().iter().any(|set| set.is_some()))
             | (Needs::KINDS | Needs::PLACES).only_if(self.may_name_files())
     }
 

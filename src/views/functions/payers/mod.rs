@@ -1,9 +1,9 @@
 //! Who pays for a sample, and what it does.
 //!
 //! In: a profile and its functions. Out: for a stack its payer and its activity. The payer is the innermost frame that belongs to a
-//! package; kernels, runtimes, standard libraries and code made by `eval` belong to none, so that their caller pays. The activity
-//! is told by the frames from the payer inwards, for what stands around the payer says nothing about what runs now. Frames are
-//! looked at when a stack first asks for them: a view that does not ask builds nothing.
+//! package; kernels, runtimes, standard libraries and code that `eval` made without a file belong to none, so that their caller
+//! pays. The activity is told by the frames from the payer inwards, for what stands around the payer says nothing about what runs
+//! now. Frames are looked at when a stack first asks for them: a view that does not ask builds nothing.
 
 mod objects;
 mod paid;
@@ -141,6 +141,8 @@ struct Nature {
     part: Part,
     /// Which interprets Java, of which it has no names.
     is_java_interpreter: bool,
+    /// Whether `eval` made it of a text that names no file.
+    is_evaled: bool,
     /// Whose code it is, if it was made at run time.
     engine: Option<&'static str>,
 }
@@ -446,6 +448,9 @@ impl<'p> Payers<'p> {
         if known().any(|known| known.is_java_interpreter) {
             return "Java, interpreted (no names)";
         }
+        if known().any(|known| known.is_evaled) {
+            return EVALED;
+        }
         if let Some(std) = std.filter(|std| !matches!(*std, "C library" | "standard library")) {
             return std;
         }
@@ -534,6 +539,9 @@ impl<'p> Payers<'p> {
         self.natures.push(Nature {
             part,
             is_java_interpreter: interpreter.unwrap_or(false),
+            is_evaled: made.is_some_and(|(symbol, runtime)| {
+                (runtime.fileless)(symbol.name.as_bytes()).is_some()
+            }),
             engine: engine.map(|(_, runtime)| runtime.engine),
         });
         self.known.push(Known { pays, doing: None })
@@ -798,6 +806,8 @@ fn own_ends<'p>(functions: &'p Functions, profile: &'p Profile) -> FxHashMap<&'p
     files.into_iter().zip(ends).collect()
 }
 
+/// What was made at run time of texts that name no file, and that no package called.
+const EVALED: &str = "code made by eval";
 /// What runs where functions of scripts have no names.
 const NAMELESS: &str = "unnamed JS";
 /// What threads do that could run and have no processor.

@@ -102,6 +102,12 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         "Builtins_LoadIC_Megamorphic@node;JS:~stat node:fs:1:2@[jit];JS:*_next38 :7:32@[jit];JS:*go /w/own.js:3:4@[jit]",
         "Builtins_LoadIC@node;JS:~stat node:fs:1:2@[jit]",
         "v8::internal::compiler::Optimize@node;start_thread@libc.so.6",
+        // Where nobody called what `eval` made, it is not the engine's.
+        "JS:~stat node:fs:1:2@[jit];JS:*_next38 :7:32@[jit];JS:~run node:vm:3:4@[jit]",
+        "Builtins_LoadIC@node;JS:* :8:13@[jit];start_thread@libc.so.6",
+        // It may tell its file.
+        "JS:*hot webpack:///./src/hot.js:8:13@[jit];JS:^a /w/a.js:1:1@[jit]",
+        "JS:*clone webpack:///../node_modules/lodash/lodash.js:8:13@[jit];JS:^a /w/a.js:1:1@[jit]",
         "native_queued_spin_lock_slowpath@[kernel.kallsyms];__x64_sys_futex@[kernel.kallsyms]",
         "0x10@",
         // A function without a name called it, and not its caller.
@@ -114,6 +120,10 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         ("own.js (own)", "inline caches"),
         ("nobody: node: modules", "inline caches"),
         ("nobody: V8", "JIT compile"),
+        ("nobody: code made by eval", "interpreter"),
+        ("nobody: code made by eval", "inline caches"),
+        ("hot.js (own)", "optimised code"),
+        ("lodash", "optimised code"),
         ("nobody: the kernel alone", "waiting"),
         ("nobody: unknown", "unknown"),
         ("nobody: unnamed JS", "JSON"),
