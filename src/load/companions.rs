@@ -193,18 +193,21 @@ pub(super) fn source_maps<'a>(
     })
 }
 
-/// Where functions of scripts begin, as the names of all recorded code tell.
+/// Where functions of scripts begin, as the names of all recorded code tell, and lines the files of what `eval` made.
 fn functions_of_scripts(session: &Session<'_>) -> RanFunctions {
     let mut functions = RanFunctions::default();
     for id in (0..).take(session.jit.code_count()).map(JitCodeId) {
         let code = session.jit.code(id);
         let row = code.producer().row();
-        let name = code.name();
-        let place = row.has_source_maps.then(|| (row.place)(name)).flatten();
+        let name = session.jit.name_with_file(id);
+        let place = row.has_source_maps.then(|| (row.place)(&name)).flatten();
         let Some(place) = place else { continue };
         let script = String::from_utf8_lossy(&name[place.file]);
         let word = String::from_utf8_lossy(&name[place.word]);
         functions.add(&script, (place.line, place.column), &word);
+        if session.jit.evaled_file(id).is_some() {
+            functions.add_evaled(&script);
+        }
     }
     functions
 }

@@ -150,3 +150,17 @@ fn lines_tell_the_file_which_tells_the_package() {
         assert!(page.contains(part), "{part}: {page}");
     }
 }
+
+#[test]
+fn lines_of_another_text_are_not_shown() {
+    let folder = folder();
+    let folder = folder.path();
+    let source = folder.join("hot.ts");
+    let text = "// one\nfunction hot(n) {\n}\n".to_owned() + &"innocent();\n".repeat(20);
+    fs::write(&source, text).expect("written");
+    record(folder, &source.display().to_string());
+    let (listed, said) = view(folder, &["list", "^hot"]);
+    assert!(listed.contains("not shown: another text ran"), "{listed}");
+    assert!(!listed.contains("innocent"), "{listed}");
+    assert!(said.contains("hot.ts: not the"), "{said}");
+}

@@ -7,11 +7,12 @@
 //! One rule for scripts, their source maps and originals, of which [`super::source_map`] and the reader of sources ask:
 //!
 //! - What functions prove is used, whenever it was written; what they refute is not.
-//! - What they tell nothing of is used if it was there when the recording ended, or came with it, or was named by the user.
+//! - What they tell nothing of is used if it was there when the recording ended, or came with it, or was named by the user. But not
+//!   where the text that ran was given to `eval`, and only said to be of that file: servers of Vite make other texts of files.
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::utf16::Lines;
 use super::written_name::{is_head, written_name};
@@ -33,9 +34,21 @@ type Head = (u32, u32, Box<str>);
 
 /// The functions that a recording has of scripts, by their paths.
 #[derive(Default, Debug)]
-pub struct RanFunctions(FxHashMap<Box<str>, BTreeSet<Head>>);
+pub struct RanFunctions {
+    of_script: FxHashMap<Box<str>, BTreeSet<Head>>,
+    /// Scripts by what texts called themselves that `eval` was given.
+    evaled: FxHashSet<Box<str>>,
+}
 
 impl RanFunctions {
+    /// Adds a script of which `eval` was given a text.
+    pub fn add_evaled(&mut self, script: &str) {
+        let script = script_path(script);
+        if !self.evaled.contains(&*script) {
+            self.evaled.insert((*script).into());
+        }
+    }
+
     /// Adds a function. What runs a script, and code of classes that has no head, tell nothing.
     pub fn add(&mut self, script: &str, (line, column): (u32, u32), word: &str) {
         if (line, column) == (1, 1) || column == 0 || word.starts_with('<') {
@@ -46,12 +59,13 @@ impl RanFunctions {
             return;
         }
         let head = (line, column, word.into());
-        match self.0.get_mut(&*script) {
+        match self.of_script.get_mut(&*script) {
             Some(known) => {
                 known.insert(head);
             }
             None => {
-                self.0.insert((*script).into(), BTreeSet::from([head]));
+                self.of_script
+                    .insert((*script).into(), BTreeSet::from([head]));
             }
         }
     }
@@ -63,8 +77,12 @@ impl RanFunctions {
         const MOST: usize = 1000;
         /// Of ten functions that have to be there.
         const ENOUGH: usize = 9;
-        let Some(heads) = self.0.get(script) else {
-            return Ran::Unknown;
+        let Some(heads) = self.of_script.get(script) else {
+            return if self.evaled.contains(script) {
+                Ran::No
+            } else {
+                Ran::Unknown
+            };
         };
         let text = as_v8_reads(text);
         let Some(lines) = Lines::of(&text) else {
@@ -187,6 +205,22 @@ Array.prototype.zz = function (a) { return a; };
         // One of two is not enough.
         let both = [(1, 18, "betaLoop"), (2, 18, "gammaLoop")];
         assert_eq!(judge(&more, &both), Ran::No);
+    }
+
+    /// What stands around the text that a server made has a place where nothing can be told.
+    #[test]
+    fn texts_that_eval_was_given_need_a_proof() {
+        let text = "function f(n) {return n}\n";
+        let mut ran = RanFunctions::default();
+        ran.add_evaled("file:///app/a.js");
+        ran.add("/app/a.js", (1, 1), "");
+        assert_eq!(ran.judge("/app/a.js", text.as_bytes()), Ran::No);
+        assert_eq!(ran.judge("/app/b.js", text.as_bytes()), Ran::Unknown);
+        ran.add("/app/a.js", (1, 11), "f");
+        assert_eq!(ran.judge("/app/a.js", text.as_bytes()), Ran::Yes);
+        let lines_in_front = format!("// made by a server\n{text}");
+        let judged = ran.judge("/app/a.js", lines_in_front.as_bytes());
+        assert_eq!(judged, Ran::No);
     }
 
     #[test]

@@ -99,9 +99,9 @@ static OTHER: OfFiles = OfFiles {
     advice: "Build that version again and name the folder of script and map with --source-map",
 };
 static IN_MEMORY: OfFiles = OfFiles {
-    one: "not the text that ran, which was made of it in memory (as deno, tsx, ts-node and jest do); recorded lines are those of \
+    one: "not the text that ran, which was made of it in memory (as deno, tsx, ts-node, jest and vite do); recorded lines are those of \
           that text, and its own are not shown",
-    several: "are not the texts that ran, which were made of them in memory (as deno, tsx, ts-node and jest do); recorded lines are \
+    several: "are not the texts that ran, which were made of them in memory (as deno, tsx, ts-node, jest and vite do); recorded lines are \
               those of those texts, and their own are not shown",
     advice: "To see their lines, compile to files with source maps (tsc --sourceMap, esbuild --sourcemap) and record those",
 };
