@@ -13,9 +13,10 @@ use crate::functions::Functions;
 use crate::functions::filter::Filters;
 use crate::functions::kinds::OwnRules;
 use crate::functions::tally::Tally;
-use crate::ids::index_vec;
+use crate::ids::{Idx, index_vec};
 use crate::input::{MAGIC, open_named, told_apart};
 use crate::load::{Library, LoadOptions, Source};
+use crate::metrics::{plain_name, position};
 use crate::output::caption::{Caption, Left, Worst, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, Normalize, compare, names_in_new};
@@ -193,10 +194,14 @@ impl Sides<'_> {
         let path = profile.recording.path.clone();
         leave_out(profile);
         filter(profile, self.filters, &OwnRules::default())?;
-        let mut events = profile.events.iter_enumerated();
-        let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
+        let names = |name: &str| {
+            let names = profile.events.iter().map(|event| event.name.as_str());
+            position(names, name).map(EventId::from_usize)
+        };
+        let found = names(name).or_else(|| names(plain_name(name)));
         let problem = || AskError::Absent(format!("{path}: no samples of event '{name}'"));
-        found.map(|(event, _)| event).ok_or_else(problem)
+        let found = found.filter(|event| profile[*event].samples > 0);
+        found.ok_or_else(problem)
     }
 
     /// Nobody knows how folded stacks came about: shares are compared, and nothing is tested.

@@ -8,6 +8,7 @@ use super::event::no_event;
 use super::{AskError, Question, Request};
 use crate::check::{self, Verdict};
 use crate::load::Library;
+use crate::metrics::position;
 use crate::needs::Needs;
 use crate::output::answer::{self, Answer};
 use crate::output::check::{csv_rows, page, to_json, write};
@@ -40,7 +41,7 @@ impl Question for Check {
         let (_, evidence) = library.examine(&load)?;
         let names = || evidence.events.iter().map(|event| event.name.as_str());
         let wanted = request.event.as_deref();
-        if let Some(wanted) = wanted.filter(|wanted| names().all(|name| name != *wanted)) {
+        if let Some(wanted) = wanted.filter(|wanted| position(names(), wanted).is_none()) {
             return Err(no_event(&evidence.path, wanted, names()));
         }
         Ok(Checked {

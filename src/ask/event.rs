@@ -7,9 +7,11 @@
 
 use super::problem::{AskError, require, require_samples};
 use crate::diagnostics::Diagnostics;
+use crate::ids::Idx;
+use crate::metrics::position;
 use crate::profile::{EventId, Profile};
 
-/// The event of this name, or the main one.
+/// The event of this name, as the recording or as headers have it, or the main one.
 ///
 /// # Errors
 /// When the recording has no samples, or none of that event.
@@ -19,11 +21,9 @@ pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<Eve
         return Ok(profile.main_event());
     };
     let path = &profile.recording.path;
-    let found = profile.events.position(|event| event.name == wanted);
-    let at = found.ok_or_else(|| {
-        let names = profile.events.iter().map(|event| event.name.as_str());
-        no_event(path, wanted, names)
-    })?;
+    let names = || profile.events.iter().map(|event| event.name.as_str());
+    let found = position(names(), wanted).map(EventId::from_usize);
+    let at = found.ok_or_else(|| no_event(path, wanted, names()))?;
     require(profile[at].samples > 0, || {
         format!("{path}: no samples of {wanted}")
     })?;

@@ -457,9 +457,44 @@ pub fn plain_name(name: &str) -> &str {
     alias.map_or(name, |(_, name)| name)
 }
 
+/// The place of an event that was asked for: the one of this name, or else the only one that is called so without PMU, modifiers and
+/// terms, as headers have it.
+#[must_use]
+pub fn position<'n>(names: impl IntoIterator<Item = &'n str>, wanted: &str) -> Option<usize> {
+    let (mut place, mut is_only) = (None, true);
+    for (at, name) in names.into_iter().enumerate() {
+        if name == wanted {
+            return Some(at);
+        }
+        if plain_name(name) == wanted {
+            is_only = place.is_none();
+            place = Some(at);
+        }
+    }
+    place.filter(|_| is_only)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_are_found_by_the_names_in_headers() {
+        let all = ["cpu-clock/freq=999/", "faults", "cycles:u", "cycles:k"];
+        for (wanted, place) in [
+            ("cpu-clock/freq=999/", Some(0)),
+            ("cpu-clock", Some(0)),
+            ("page-faults", Some(1)),
+            ("faults", Some(1)),
+            // Two are called so.
+            ("cycles", None),
+            ("cycles:k", Some(3)),
+            ("cpu", None),
+        ] {
+            assert_eq!(position(all, wanted), place, "{wanted}");
+        }
+        assert_eq!(position(["cycles:u", "cycles"], "cycles"), Some(1));
+    }
 
     #[test]
     fn names_are_told_from_pmus_modifiers_and_terms() {

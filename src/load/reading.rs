@@ -16,9 +16,10 @@ use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoTable, KernelLoader};
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{Idx, IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::jit::JitBuilder;
+use crate::metrics::position;
 use crate::needs::Needs;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
@@ -641,6 +642,8 @@ fn judged(profile: &Profile, wanted: Option<&str>) -> Option<EventId> {
     let events = profile.events.iter_enumerated();
     let mut sampled = events.filter(|(_, event)| event.samples > 0);
     sampled.nth(1)?;
-    let wanted = wanted.and_then(|name| profile.events.position(|event| event.name == name));
+    let names = || profile.events.iter().map(|event| event.name.as_str());
+    let wanted = wanted.and_then(|name| position(names(), name));
+    let wanted = wanted.map(EventId::from_usize);
     Some(wanted.unwrap_or_else(|| profile.main_event()))
 }
