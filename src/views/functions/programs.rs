@@ -10,6 +10,7 @@ use super::tally::of_event;
 use super::{Identity, object_label};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, ObjectId, Profile, ThreadId};
+use crate::runtimes::Ecosystem;
 
 /// What a recording ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,28 +94,41 @@ impl SameProgram {
         )
     }
 
-    /// A function of the base, as the new side would call it.
+    /// A function or package of the base, as the new side would call it.
     #[must_use]
     pub fn as_new(&self, identity: Identity) -> Identity {
         renamed(identity, &self.base, &self.new)
     }
 
-    /// A function of the new side, as the base would call it.
+    /// A function or package of the new side, as the base would call it.
     #[must_use]
     pub fn as_base(&self, identity: Identity) -> Identity {
         renamed(identity, &self.new, &self.base)
     }
 }
 
-fn renamed(identity: Identity, from: &str, to: &str) -> Identity {
+fn renamed(mut identity: Identity, from: &str, to: &str) -> Identity {
     if identity.object == from {
-        Identity {
-            object: to.to_owned(),
-            ..identity
+        to.clone_into(&mut identity.object);
+    } else if is_of_file(&identity) {
+        // Names of crates have no dashes.
+        let names = [
+            (from, to.to_owned()),
+            (&from.replace('-', "_"), to.replace('-', "_")),
+        ];
+        let name = &mut identity.name.name;
+        if let Some((_, to)) = names.into_iter().find(|(from, _)| *from == name) {
+            *name = to;
         }
-    } else {
-        identity
     }
+    identity
+}
+
+/// Whether an identity is that of a package which is called as a file or a crate: where it comes from stands for the object.
+fn is_of_file(identity: &Identity) -> bool {
+    let words = [Ecosystem::Own, Ecosystem::Object].map(Ecosystem::word);
+    let is_package = words.contains(&identity.object.as_str());
+    is_package && identity.beside.path.is_empty() && identity.name.file.is_empty()
 }
 
 /// The one program that all recordings of a side spend time in and no recording of the other side knows.
@@ -135,6 +149,7 @@ fn only_in<'p>(side: &[&'p Programs], other: &[&Programs]) -> Option<&'p str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::CleanName;
 
     fn programs(weights: &[(&str, u64)], objects: &[&str]) -> Programs {
         let labels = weights
@@ -187,5 +202,32 @@ mod tests {
         assert!(same(&[&versions[0]], &[&versions[1]]).is_some());
         let jit = programs(&[("[jit]", 90)], &[]);
         assert_eq!(same(&[&old], &[&jit]), None);
+    }
+    #[test]
+    fn the_packages_of_the_program_are_one_too() {
+        let same = SameProgram {
+            base: "app-old".to_owned(),
+            new: "app-new".to_owned(),
+        };
+        let package = |from: Ecosystem, name: &str, file: &str| Identity {
+            object: from.word().to_owned(),
+            name: CleanName {
+                file: file.to_owned(),
+                ..CleanName::plain(name)
+            },
+            ..Identity::default()
+        };
+        for (from, old, file, new) in [
+            (Ecosystem::Own, "app-old", "", "app-new"),
+            (Ecosystem::Object, "app-old", "", "app-new"),
+            (Ecosystem::Own, "app_old", "", "app_new"),
+            (Ecosystem::Own, "app-old", "/w/app-old", "app-old"),
+            (Ecosystem::Npm, "app-old", "", "app-old"),
+            (Ecosystem::Own, "other", "", "other"),
+        ] {
+            let (old, new) = (package(from, old, file), package(from, new, file));
+            assert_eq!(same.as_new(old.clone()), new);
+            assert_eq!(same.as_base(new), old);
+        }
     }
 }

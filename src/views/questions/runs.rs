@@ -103,6 +103,16 @@ impl By {
 }
 
 impl Part {
+    /// Adds what is the same function or package.
+    fn add(&mut self, other: &Self) {
+        self.own.add(other.own);
+        self.inclusive.add(other.inclusive);
+        self.credited.add(other.credited);
+        self.is_own |= other.is_own;
+        self.squares[0] += other.squares[0];
+        self.squares[1] += other.squares[1];
+    }
+
     /// Its weight.
     #[must_use]
     pub const fn count(&self, by: By) -> Count {
@@ -204,10 +214,13 @@ pub fn by_one_name<'r>(base: &'r [Run], program: Option<&SameProgram>) -> Cow<'r
 
 fn renamed(run: &Run, program: &SameProgram) -> Run {
     let named = |identity: &Identity| program.as_new(identity.clone());
-    let functions = run.functions.iter();
+    let mut functions: BTreeMap<Identity, Part> = BTreeMap::new();
+    for (of, part) in &run.functions {
+        functions.entry(named(of)).or_default().add(part);
+    }
     let callers = run.callers.iter();
     Run {
-        functions: functions.map(|(of, part)| (named(of), *part)).collect(),
+        functions,
         known: run
             .known
             .as_ref()
