@@ -113,6 +113,7 @@ fn request(queries: &[Query]) -> symbolize::Request<'_> {
         queries,
         names: symbolize::Options::default(),
         needs: NEEDS,
+        bare: &[],
         threads: 1,
     }
 }

@@ -226,6 +226,7 @@ fn request(queries: &[Query]) -> symbolize::Request<'_> {
         queries,
         names: symbolize::Options::default(),
         needs: Needs::empty(),
+        bare: &[],
         threads: 1,
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::comparison::doubt_shared;
 use super::problem::require;
-use super::runs::{Sides as Runs, require_comparable};
+use super::runs::{Sides as Runs, bare, require_comparable};
 use super::{AskError, filter, in_phases, require_samples};
 use crate::flame::{self, Finding, Findings, Flame, Paths, Weights};
 use crate::functions::Functions;
@@ -132,6 +132,13 @@ impl Sides<'_> {
         };
         require_comparable(&runs, diag)?;
         doubt_shared(&runs, diag);
+        let odd = bare((&runs.base, &runs.new));
+        if !odd.is_empty() {
+            diag.warn(format!(
+                "{}: debug information on one side only: functions that are inlined there are new or gone (--no-inline)",
+                odd.join(", ")
+            ));
+        }
         let (base_runs, new_runs) = (runs.base, runs.new);
         let (mut base, mut new) = (base.paths, new.paths);
         // Verdicts are about the figures that are shown.

@@ -15,10 +15,11 @@ use crate::metrics::plain_name;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::questions::compare::without_partner;
+use crate::questions::described::Described;
 use crate::questions::facts::Facts;
 use crate::questions::known::Missing;
 use crate::questions::manglings::Manglings;
-use crate::questions::runs::{By, Run, reduce};
+use crate::questions::runs::{By, Run, reduce, same_program};
 use crate::questions::scripts::Scripts;
 use crate::runtimes::Producer;
 use crate::runtimes::query::Query;
@@ -110,6 +111,15 @@ impl<'r, 'l> Reading<'r, 'l> {
                 "{script} has no source map, and the other side has one: scripts are compared by the names in the recordings"
             ));
             self.load.refused |= Needs::ORIGINALS;
+            runs = self.all(&all, base.len())?;
+        }
+        let bare = bare(runs.split_at(base.len()));
+        if !bare.is_empty() {
+            self.library.diag().warn(format!(
+                "{}: debug information on one side only: compared without it, and so without inlined functions there",
+                bare.join(", ")
+            ));
+            self.load.bare = bare;
             runs = self.all(&all, base.len())?;
         }
         let manglings: Vec<Manglings> = runs.iter().map(|run| run.manglings).collect();
@@ -262,6 +272,14 @@ fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf
         batches.push(&paths[start..]);
     }
     batches
+}
+
+/// Objects of which one side alone has debug information.
+pub(super) fn bare((base, new): (&[Run], &[Run])) -> Vec<String> {
+    let program = same_program(base, new);
+    let [base, new] =
+        [base, new].map(|runs| runs.iter().map(|run| &run.described).collect::<Vec<_>>());
+    Described::at_odds(&base, &new, program.as_ref())
 }
 
 /// Warns of copies of one recording.

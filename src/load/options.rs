@@ -40,6 +40,8 @@ pub struct LoadOptions {
     pub needs: Needs,
     /// What is not computed, whoever needs it: the user does not want to see it.
     pub refused: Needs,
+    /// Objects whose debug information is not read, by the names that tables show: in a comparison the other side has none.
+    pub bare: Vec<String>,
     /// Threads, limits and formats.
     pub reading: collect::Options,
     /// What is done about stacks that were cut.
@@ -86,6 +88,7 @@ impl LoadOptions {
             event: None,
             needs: Needs::STACKS | Needs::MARKS,
             refused: Needs::empty(),
+            bare: Vec::new(),
             reading: collect::Options::default(),
             mending: Mending::default(),
             names: symbolize::Options::default(),

@@ -508,6 +508,7 @@ impl<'a> Reading<'_, 'a> {
             queries: &queries,
             names: options.names,
             needs,
+            bare: &options.bare,
             threads,
         };
         // Who looks may want more of the same sections.

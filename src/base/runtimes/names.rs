@@ -137,6 +137,9 @@ pub fn told_apart<'a>(
     labels
 }
 
+/// Label of the kernel and its modules.
+pub const KERNEL: &str = "[kernel]";
+
 /// Base names of objects without versions and hashes: what stays when a program is built again or updated.
 #[must_use]
 pub fn clean_object(path: &str) -> &str {

@@ -128,6 +128,7 @@ impl Lines {
             queries: &queries,
             names: options(),
             needs: Needs::CLAIMS,
+            bare: &[],
             threads: material.threads,
         };
         let resolution = symbolize::resolve(request, dsos, wasm);

@@ -185,6 +185,7 @@ impl Filler<'_, '_> {
             package: None,
             parameters: None,
             place: None,
+            is_described: false,
             recorded: None,
         }
     }
@@ -285,6 +286,7 @@ impl Filler<'_, '_> {
             package: found.package.clone(),
             parameters: found.parameters.clone(),
             place: found.place.clone(),
+            is_described: found.is_described,
             recorded: found.raw.as_ref().map(|raw| {
                 Box::new(Recorded {
                     name: raw.to_string(),
@@ -346,6 +348,7 @@ impl Filler<'_, '_> {
             package: None,
             parameters: None,
             place: None,
+            is_described: false,
             recorded: None,
         };
         let symbol = self.profile.symbols.push(symbol);

@@ -560,6 +560,8 @@ pub struct Symbol {
     pub parameters: Option<Box<str>>,
     /// Where it is defined, in the same case.
     pub place: Option<Box<Place>>,
+    /// Whether debug information tells of it, where inlined functions or lines were asked for.
+    pub is_described: bool,
     /// As the runtime or the file named it, where [`Symbol::name`] is the author's.
     pub recorded: Option<Box<Recorded>>,
 }

@@ -93,10 +93,12 @@ impl UnitAnswer {
 
     /// Size of the function around the address.
     pub(super) fn function_size(&self) -> u64 {
-        self.function.unwrap_or(u64::MAX)
+        self.function.unwrap_or(NO_SIZE)
     }
 }
 
+/// Stands for the size of a function that is not told of.
+pub(super) const NO_SIZE: u64 = u64::MAX;
 /// Deepest nesting of inlined calls around one address, on average over many; compilers stop far earlier.
 const MAX_NESTING: usize = 32;
 /// Inlined calls that are kept of any unit, so that few addresses may have many.

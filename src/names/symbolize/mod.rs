@@ -84,6 +84,8 @@ pub struct Request<'q> {
     pub names: Options,
     /// [`Needs::KINDS`] of functions, where inlined ones are wanted too, and [`Needs::CLAIMS`] of source files.
     pub needs: Needs,
+    /// Objects whose debug information is not read, by the names that tables show.
+    pub bare: &'q [String],
     /// Worker threads; the answer does not depend on their number.
     pub threads: usize,
 }
@@ -161,6 +163,8 @@ pub struct Symbol {
     pub parameters: Option<Box<str>>,
     /// Where it is defined, of functions that share a name with others, in the same case.
     pub place: Option<Box<Place>>,
+    /// Whether debug information tells of it, if inlined functions or lines were asked for: what is inlined into it is known then.
+    pub is_described: bool,
 }
 
 /// A function inlined at an address.

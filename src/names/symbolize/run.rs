@@ -13,7 +13,7 @@ use super::declared::{Body, Declared, normal};
 use super::dwarf::{DebugInfo, Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::go_lines;
-use super::inlines;
+use super::inlines::{self, NO_SIZE};
 use super::lines::{LineAt, Lines};
 use super::memo::Reading;
 use super::origin::{SourceFile, Spelled};
@@ -35,7 +35,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
 use crate::needs::Needs;
 use crate::parallel::in_parallel;
-use crate::runtimes::names::native;
+use crate::runtimes::names::{KERNEL, clean_object, native};
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries.
@@ -57,7 +57,13 @@ pub fn resolve_with<'a: 'd, 'd>(
     let groups = by_place(queries);
     let from = (dsos, known);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, request.needs),
+        Site::Dso(dso) => Object::resolve(
+            queries,
+            dso,
+            &group.queries,
+            from,
+            (request.needs, request.bare),
+        ),
         Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, kinds),
     });
     let pieces: Vec<Piece<'_>> = objects
@@ -149,7 +155,7 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
         dso: DsoId,
         group: &[QueryId],
         (dsos, known): (&'t DsoTable<'a>, &DebugStore<'d>),
-        needs: Needs,
+        (needs, bare): (Needs, &[String]),
     ) -> Self {
         let kind = dsos.get(dso).kind;
         let is_kernel = matches!(
@@ -185,7 +191,17 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
             });
             object.answers.push((index, number));
         }
-        object.find_units(queries, dso, (dsos, known));
+        let path = || String::from_utf8_lossy(&dsos.get(dso).long_name);
+        let is_bare = |label: &String| {
+            if is_kernel {
+                label == KERNEL
+            } else {
+                label == clean_object(&path())
+            }
+        };
+        if !bare.iter().any(is_bare) {
+            object.find_units(queries, dso, (dsos, known));
+        }
         object
     }
 
@@ -692,6 +708,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             answer.line = strings.place(piece, line);
             if let Some(symbol) = answer.symbol {
                 let symbol = &mut out.symbols[symbol];
+                symbol.is_described |= expansion.size != NO_SIZE;
                 let author = &expansion.author;
                 if author.origin > symbol.origin {
                     symbol.origin = author.origin;
@@ -888,6 +905,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             origin: Origin::Unknown,
             parameters: None,
             place: None,
+            is_described: false,
         }
     }
 
@@ -1123,6 +1141,7 @@ mod tests {
             origin: Origin::Unknown,
             parameters: None,
             place: None,
+            is_described: false,
         };
         let told = |symbols: &[&'static str], inlined: &[&'static str]| -> Vec<Option<String>> {
             let raw: Vec<&[u8]> = symbols.iter().map(|name| name.as_bytes()).collect();

@@ -175,6 +175,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
         queries: &queries,
         names: Options::default(),
         needs: Needs::empty(),
+        bare: &[],
         threads,
     };
     resolve(request, &dsos, &WasmCode::default())

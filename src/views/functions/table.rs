@@ -21,7 +21,7 @@ use crate::profile::{
 };
 use crate::runtimes::dump_names::numbers_of_dump;
 use crate::runtimes::languages::Language;
-use crate::runtimes::names::{clean_object, told_apart};
+use crate::runtimes::names::{KERNEL, clean_object, told_apart};
 use crate::runtimes::query::{Fit, More, Query};
 use crate::runtimes::tails::telling;
 use crate::runtimes::{CleanName, Scope};
@@ -342,9 +342,9 @@ pub fn is_dump(name: &str) -> bool {
 #[must_use]
 pub(crate) fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
     match object {
-        _ if is_kernel => "[kernel]".to_owned(),
+        _ if is_kernel => KERNEL.to_owned(),
         None => UNKNOWN.to_owned(),
-        Some(object) if object.is_kernel => "[kernel]".to_owned(),
+        Some(object) if object.is_kernel => KERNEL.to_owned(),
         Some(object) if object.is_jit || is_dump(&object.short_name) => JIT.to_owned(),
         Some(object) => clean_object(&object.long_name).to_owned(),
     }

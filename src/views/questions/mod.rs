@@ -7,6 +7,7 @@ pub mod budget;
 pub mod compare;
 #[cfg(test)]
 mod compare_tests;
+pub mod described;
 pub mod facts;
 pub mod gate;
 pub mod hosts;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::described::Described;
 use super::facts::Facts;
 use super::manglings::Manglings;
 use super::scripts::Scripts;
@@ -174,6 +175,8 @@ pub struct Run {
     pub scripts: Scripts,
     /// What the names of its Rust functions are of.
     pub manglings: Manglings,
+    /// Of which of its functions debug information tells.
+    pub described: Described,
     /// Whether names of native code are cut to what both manglings tell.
     pub is_plain: bool,
 }
@@ -232,6 +235,7 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         programs: run.programs.clone(),
         scripts: run.scripts.clone(),
         manglings: run.manglings,
+        described: run.described.clone(),
         is_plain: run.is_plain,
         files: run.files.clone(),
         several: run.several.iter().map(named).collect(),
@@ -257,6 +261,7 @@ pub fn reduce(
         groups: group_weights(profile, functions, tally, groups),
         programs: Programs::of(profile, tally.event),
         basis: functions.basis,
+        described: Described::of(profile, functions, tally),
         is_plain,
         ..Run::default()
     };

@@ -200,6 +200,7 @@ impl ProfileBuilder {
                     origin: Origin::Unknown,
                     parameters: None,
                     place: None,
+                    is_described: false,
                     recorded: None,
                 });
                 SymbolId::from_usize(next as usize)
