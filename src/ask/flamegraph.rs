@@ -92,7 +92,7 @@ impl Question for Flamegraph {
         let is_compared = !self.base.is_empty();
         flame::NEEDS
             | Needs::CODE.only_if(self.code.is_some())
-            | Needs::PLACES.only_if(is_compared)
+            | (Needs::PLACES | Needs::ALIASES).only_if(is_compared)
             | Needs::THREADS.only_if(self.roots != Roots::Comm)
             | over_time::NEEDS.only_if(self.may_have_time())
     }

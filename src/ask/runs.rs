@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::{AskError, Asked, Question, Request, in_phases};
 use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
-use crate::functions::Basis;
 use crate::functions::filter::Filters;
 use crate::functions::kinds::OwnRules;
+use crate::functions::{Basis, Identity};
 use crate::input::{can_be_read_again, expand, recording_size, told_apart};
 use crate::load::{Library, Listener, LoadOptions, Source, Teller};
 use crate::metrics::plain_name;
@@ -172,7 +172,13 @@ impl<'r, 'l> Reading<'r, 'l> {
         } = sides;
         let of_sides = [(base, of_new), (new, of_base)].into_iter().zip(firsts);
         for ((runs, wanted), path) in of_sides {
-            let missing = Missing::new(wanted);
+            let others = wanted.iter().flat_map(|lone| {
+                let others = lone.aliases.iter();
+                others.map(|other| (other.clone(), lone.function.clone()))
+            });
+            let others: Vec<(Identity, Identity)> = others.collect();
+            let wanted = wanted.into_iter().map(|lone| lone.function);
+            let missing = Missing::new(wanted.chain(others.iter().map(|(other, _)| other.clone())));
             let (Some(mut missing), Some(run), Some(path)) = (missing, runs.first_mut(), path)
             else {
                 continue;
@@ -182,7 +188,13 @@ impl<'r, 'l> Reading<'r, 'l> {
             load.source = Source::File(path.clone());
             if can_be_read && Library::names(&load, &mut missing).is_ok() {
                 run.files.clone_from(missing.files());
-                run.known = Some(missing.known());
+                let mut known = missing.known();
+                let by_others = others
+                    .into_iter()
+                    .filter(|(other, _)| known.contains(other));
+                let by_others: Vec<Identity> = by_others.map(|(_, one)| one).collect();
+                known.extend(by_others);
+                run.known = Some(known);
             }
         }
     }

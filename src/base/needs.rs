@@ -64,6 +64,8 @@ bitflags::bitflags! {
         /// Parameters and places of all functions, not of those alone that share a name: comparisons want what tells a function
         /// from others that only the other side has.
         const PLACES = 1 << 24;
+        /// What else the code of functions is called in its file: for views that say whose time it is, or match functions by name.
+        const ALIASES = 1 << 34;
         /// Functions of scripts have the names and places of the originals, where source maps tell them: for views that people read.
         const ORIGINALS = 1 << 30;
         /// Which thread each row is of, where several recordings are one. Without it those of one name and program are one.

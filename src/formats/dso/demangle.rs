@@ -59,6 +59,19 @@ pub fn is_of_cpp(name: &[u8]) -> bool {
     name.starts_with(b"_Z") && legacy_hash(name).is_none()
 }
 
+/// A name that compilers of C++ and Rust have made, without what they put behind it for a copy; nothing where it is another one. Of C
+/// an author may give a function several names, with these nobody does.
+#[must_use]
+pub fn mangled(name: &[u8]) -> Option<&[u8]> {
+    if !name.starts_with(b"_Z") && !name.starts_with(b"_R") {
+        return None;
+    }
+    // Rust's older names have dots inside.
+    let behind = legacy_hash(name).map(|(_, behind)| behind.len());
+    let first = || name.iter().position(|c| *c == b'.').unwrap_or(name.len());
+    Some(&name[..behind.map_or_else(first, |behind| name.len() - behind)])
+}
+
 /// What Rust's older names end with, `17h3e80e4da2489d3dfE`, and what compilers put behind that.
 #[must_use]
 pub fn legacy_hash(name: &[u8]) -> Option<(&str, &str)> {
@@ -623,6 +636,24 @@ mod tests {
 
     fn short(name: &str) -> String {
         demangle(name.as_bytes(), NameStyle::Short).into_owned()
+    }
+
+    #[test]
+    fn names_that_compilers_made_are_told_from_those_of_c() {
+        for (name, told) in [
+            ("_ZN5audio3mixEi", Some("_ZN5audio3mixEi")),
+            ("_ZN5audio3mixEi.cold", Some("_ZN5audio3mixEi")),
+            ("_RNvC1a1b", Some("_RNvC1a1b")),
+            (
+                "_ZN3std2rt10lang..start17h0123456789abcdefE.llvm.7",
+                Some("_ZN3std2rt10lang..start17h0123456789abcdefE"),
+            ),
+            ("compress", None),
+            ("__memcpy_avx", None),
+        ] {
+            let found = mangled(name.as_bytes());
+            assert_eq!(found, told.map(str::as_bytes), "{name}");
+        }
     }
 
     #[test]

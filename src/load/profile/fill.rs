@@ -151,6 +151,7 @@ impl Filler<'_, '_> {
                 is_data: false,
                 is_cpp: false,
                 inlined: true,
+                others: None,
                 recorded: None,
                 origin: self.author(name).origin,
                 package: self.author(name).package,
@@ -186,6 +187,7 @@ impl Filler<'_, '_> {
             parameters: None,
             place: None,
             is_described: false,
+            others: None,
             recorded: None,
         }
     }
@@ -287,6 +289,7 @@ impl Filler<'_, '_> {
             parameters: found.parameters.clone(),
             place: found.place.clone(),
             is_described: found.is_described,
+            others: found.others.clone(),
             recorded: found.raw.as_ref().map(|raw| {
                 Box::new(Recorded {
                     name: raw.to_string(),
@@ -349,6 +352,7 @@ impl Filler<'_, '_> {
             parameters: None,
             place: None,
             is_described: false,
+            others: None,
             recorded: None,
         };
         let symbol = self.profile.symbols.push(symbol);

@@ -562,6 +562,8 @@ pub struct Symbol {
     pub place: Option<Box<Place>>,
     /// Whether debug information tells of it, where inlined functions or lines were asked for.
     pub is_described: bool,
+    /// What else its code is called in its file, where the view asked for that.
+    pub others: Option<Box<Others>>,
     /// As the runtime or the file named it, where [`Symbol::name`] is the author's.
     pub recorded: Option<Box<Recorded>>,
 }
@@ -619,7 +621,7 @@ pub fn more<'n>(parameters: Option<&'n str>, place: Option<&'n Place>, order: &'
     }
 }
 
-pub use crate::symbolize::{Mark, Origin, Place};
+pub use crate::symbolize::{Mark, Origin, Others, Place};
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of
 /// the first appearance; unresolved frames, and all frames when addresses are needed, are kept apart by address.

@@ -165,6 +165,17 @@ pub struct Symbol {
     pub place: Option<Box<Place>>,
     /// Whether debug information tells of it, if inlined functions or lines were asked for: what is inlined into it is known then.
     pub is_described: bool,
+    /// What else its code is called, if [`Needs::ALIASES`] asks for it.
+    pub others: Option<Box<Others>>,
+}
+
+/// What code is called besides, by functions that begin at its address.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Others {
+    /// The names as shown, each once, in order, without the one that is shown.
+    pub names: Vec<String>,
+    /// The first of those that are other functions, which the linker or the compiler made one with it: nothing tells which of them ran.
+    pub folded: Option<String>,
 }
 
 /// A function inlined at an address.

@@ -4,6 +4,7 @@
 //! outcome does not depend on who did what.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -23,11 +24,11 @@ use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::store::{DebugStore, Opened};
 use super::{
-    Author, InlinedFrame, NameStyle, Options, Origin, Place, Query, QueryId, Request, Resolution,
-    Resolved, Site, SourceLine, StringIndex, Symbol, SymbolIndex,
+    Author, InlinedFrame, NameStyle, Options, Origin, Others, Place, Query, QueryId, Request,
+    Resolution, Resolved, Site, SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
-use crate::dso::demangle::{demangle, is_of_cpp, parameters};
+use crate::dso::demangle::{demangle, is_of_cpp, mangled, parameters};
 use crate::dso::go::GoTable;
 use crate::dso::originals::Originals;
 use crate::dso::{DsoId, DsoKind, DsoTable};
@@ -906,7 +907,35 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             parameters: None,
             place: None,
             is_described: false,
+            others: self.others(dso, symbol, (name, style)).map(Box::new),
         }
+    }
+
+    /// What else the code of a symbol is called.
+    fn others(
+        &self,
+        dso: DsoId,
+        symbol: &crate::dso::SymbolRef<'_>,
+        (raw, style): (&[u8], NameStyle),
+    ) -> Option<Others> {
+        let is_asked = self.needs.contains(Needs::ALIASES) && !symbol.is_data;
+        let table = self.dsos.symbols(dso).filter(|_| is_asked)?;
+        let all = table.functions_at(symbol.start);
+        let is_other = |name: &[u8]| name != raw;
+        if !all.iter().any(|name| is_other(name)) {
+            return None;
+        }
+        let shown = self.show(raw, style);
+        let names = all.iter().filter(|name| is_other(name));
+        let names: BTreeSet<String> = names.map(|name| self.show(name, style)).collect();
+        let functions = all.iter().filter_map(|name| mangled(name));
+        let functions: BTreeSet<String> = functions.map(|name| self.show(name, style)).collect();
+        let folded = functions.iter().find(|name| **name != shown);
+        let others = Others {
+            folded: folded.filter(|_| functions.len() > 1).cloned(),
+            names: names.into_iter().filter(|name| *name != shown).collect(),
+        };
+        (!others.names.is_empty()).then_some(others)
     }
 
     fn show(&self, name: &[u8], style: NameStyle) -> String {
@@ -1142,6 +1171,7 @@ mod tests {
             parameters: None,
             place: None,
             is_described: false,
+            others: None,
         };
         let told = |symbols: &[&'static str], inlined: &[&'static str]| -> Vec<Option<String>> {
             let raw: Vec<&[u8]> = symbols.iter().map(|name| name.as_bytes()).collect();

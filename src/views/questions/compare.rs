@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::aliases::{Folded, by_name};
 use super::facts::Made;
 use super::runs::{By, Part, Run, Weight, are_times, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
@@ -105,6 +106,8 @@ pub struct Row {
     pub is_unclear: bool,
     /// Whether it is several functions, which nothing tells apart: one may grow as another one shrinks.
     pub is_several: bool,
+    /// Another function whose code is the same on some side: its time may be that one's. Of packages, others that may have to pay.
+    pub folded: Option<String>,
     /// Whether it may be two functions, as the numbers in its names are others on each side.
     pub is_unsure: bool,
     /// Whether the identity is that of the base, as the new side has no samples of the function.
@@ -306,7 +309,7 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     let is_paired =
         method.paired.unwrap_or_else(|| alternate(base, new)) && base.len() == new.len();
     let program = same_program(base, new);
-    let base = by_one_name(base, program.as_ref());
+    let (base, _) = by_one_name(base, new, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
     let (made, order) = (made(&new), Order::of(&base, &new, is_paired));
     let (mut rows, matched) = join(&base, &new, method.by, made);
@@ -459,6 +462,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     if !are_times {
         reunite(&mut pairs, (olds, base), (news, new));
     }
+    let folded = Folded::of(base.iter().chain(new).flat_map(|run| &run.others));
     let unclear = Unclear::of(&pairs, [&old_side, &new_side], [base, new]);
     for &Pair {
         base: old,
@@ -511,6 +515,19 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             is_matched,
             is_unclear: is_unclear && !is_matched,
             is_several: is_several(base, old) || is_several(new, newer),
+            folded: if by.is_of_functions() {
+                let both = [old, newer].into_iter().flatten();
+                both.filter_map(|one| folded.other(one))
+                    .next()
+                    .map(str::to_owned)
+            } else {
+                let moved = (means.1 - means.0).abs();
+                let mut runs = base.iter().chain(new);
+                runs.find_map(|run| {
+                    let (weight, other) = run.folded.get(&identity.name.name)?;
+                    (*weight as f64 >= moved).then(|| other.clone())
+                })
+            },
             is_unsure: is_doubtful,
             is_of_base: newer.is_none(),
             renamed: None,
@@ -659,17 +676,38 @@ impl<'r> Side<'r> {
     }
 }
 
+/// A function that one side alone has samples of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lone {
+    /// As its side knows it.
+    pub function: Identity,
+    /// The same by its other names.
+    pub aliases: Vec<Identity>,
+}
+
+impl Lone {
+    fn of(function: &Identity, runs: &[&Run], named: impl Fn(Identity) -> Identity) -> Self {
+        let others = runs.iter().filter_map(|run| run.others.get(function));
+        let names: BTreeSet<&String> = others.flat_map(|of| &of.names).collect();
+        let aliases = names.into_iter().map(|name| named(by_name(function, name)));
+        Self {
+            aliases: aliases.collect(),
+            function: named(function.clone()),
+        }
+    }
+}
+
 /// The functions that weigh something in one side and of which the samples of the other know nothing, or nothing but the base name
 /// of their file: of the new side, of the base.
 /// Their objects are called as on the other side.
 #[must_use]
-pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
+pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Lone>, Vec<Lone>) {
     // Both have the same files.
     if are_times(base, new) {
         return (Vec::new(), Vec::new());
     }
     let program = same_program(base, new);
-    let base = by_one_name(base, program.as_ref());
+    let (base, _) = by_one_name(base, new, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
     let (base, new) = (Side::of(&base), Side::of(&new));
     let weighs = |side: &Side<'_>, at: usize| {
@@ -677,20 +715,19 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
         parts.any(|part| part.count(by).period > 0)
     };
     let (mut of_new, mut of_base) = (Vec::new(), Vec::new());
-    let by_name = by_base_names(&base.all, &new.all);
+    let by_base = by_base_names(&base.all, &new.all);
     for pair in base.pairs(&new) {
         let is_sure = pair.base.is_some() && pair.new.is_some();
-        let at = pair.base.filter(|at| !is_sure || by_name.0.contains(at));
+        let at = pair.base.filter(|at| !is_sure || by_base.0.contains(at));
         if let Some(at) = at.filter(|at| weighs(&base, *at)) {
-            of_base.push(base.all[at].clone());
+            of_base.push(Lone::of(base.all[at], &base.runs, |one| one));
         }
-        let at = pair.new.filter(|at| !is_sure || by_name.1.contains(at));
+        let at = pair.new.filter(|at| !is_sure || by_base.1.contains(at));
         if let Some(at) = at.filter(|at| weighs(&new, *at)) {
-            let (one, program) = (new.all[at].clone(), program.as_ref());
-            of_new.push(match program {
+            of_new.push(Lone::of(new.all[at], &new.runs, |one| match &program {
                 Some(program) => program.as_base(one),
                 None => one,
-            });
+            }));
         }
     }
     (of_new, of_base)
@@ -702,7 +739,13 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
 #[must_use]
 pub fn names_in_new(base: &[Run], new: &[Run]) -> [BTreeMap<Identity, Identity>; 2] {
     let program = same_program(base, new);
-    let base = by_one_name(base, program.as_ref());
+    let by_program = |one: &Identity| match &program {
+        Some(program) => program.as_new(one.clone()),
+        None => one.clone(),
+    };
+    let olds = base.iter().flat_map(|run| run.functions.keys());
+    let olds: BTreeSet<Identity> = olds.map(by_program).collect();
+    let (base, aliases) = by_one_name(base, new, program.as_ref());
     let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
     let (base, new) = (Side::of(&base), Side::of(&new));
     let mut names: Vec<Option<Identity>> = vec![None; base.all.len()];
@@ -725,9 +768,17 @@ pub fn names_in_new(base: &[Run], new: &[Run]) -> [BTreeMap<Identity, Identity>;
         let name = names[at].as_ref().unwrap_or(base.all[at]);
         (name != old).then(|| (old.clone(), name.clone()))
     });
+    let mut of_base: BTreeMap<Identity, Identity> = of_base.collect();
+    for old in olds {
+        let by_alias = aliases.as_new(old.clone());
+        if by_alias != old {
+            let name = of_base.get(&by_alias).cloned().unwrap_or(by_alias);
+            of_base.insert(old, name);
+        }
+    }
     let of_new = new.others.iter();
     let of_new = of_new.map(|(one, at)| ((*one).clone(), new.all[*at].clone()));
-    [of_base.collect(), of_new.collect()]
+    [of_base, of_new.collect()]
 }
 
 /// Half a per cent of the total on one side, and ten samples a run where chance chose what was sampled: five waits that were
@@ -1645,7 +1696,12 @@ mod tests {
         );
         // What the files of the other side are asked for has the names that it has there.
         let (of_new, of_base) = without_partner(&base, &new, By::Credited);
-        let told = |found: &[Identity]| found.iter().map(|i| i.object.clone()).collect::<Vec<_>>();
+        let told = |found: &[Lone]| {
+            let found = found.iter();
+            found
+                .map(|of| of.function.object.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(
             (told(&of_new), told(&of_base)),
             (vec!["app-old".to_owned()], vec!["app-new".to_owned()])

@@ -235,8 +235,9 @@ impl Judge<'_> {
             Rule::AnyGrowth(limit) => Ok(self.any_growth(*limit, compared()?)),
             Rule::NoNew(limit) => Ok(self.no_new(*limit, compared()?)),
             Rule::MaxShare(group, text, limit) => {
-                self.require("--max-share", text, |run| run.groups[*group].1)?;
-                Ok(vec![self.budget(text, |run| run.groups[*group].0, *limit)])
+                self.require("--max-share", text, |run| run.groups[*group].is_there)?;
+                let line = self.budget(text, |run| run.groups[*group].weight, *limit);
+                Ok(vec![self.doubted(line, *group)])
             }
             Rule::MaxPart(text, limit) => {
                 // A kind without a sample has nothing.
@@ -333,9 +334,9 @@ impl Judge<'_> {
         limit: f64,
         comparison: &Comparison,
     ) -> Result<Line, String> {
-        self.require("--max-growth", text, |run| run.groups[group].1)?;
+        self.require("--max-growth", text, |run| run.groups[group].is_there)?;
         let name = format!("max-growth {text}");
-        let found = comparison.of_named(self.base, self.new, |run| run.groups[group].0);
+        let found = comparison.of_named(self.base, self.new, |run| run.groups[group].weight);
         let is_small = |weight: f64, total: f64| weight <= 0.0 || weight < LARGE * total;
         let (weights, totals) = (found.means, comparison.totals);
         if is_small(weights.0, totals.0) && is_small(weights.1, totals.1) {
@@ -355,7 +356,19 @@ impl Judge<'_> {
             let text = format!("{told}, limit +{limit}%; {why}");
             return Ok(line(Grade::Undecided, name, text, None, limit));
         }
-        Ok(self.grown(name, &found, limit, comparison))
+        let line = self.grown(name, &found, limit, comparison);
+        Ok(self.doubted(line, group))
+    }
+
+    /// A rule that is broken, and is undecided where the time may be another function's.
+    fn doubted(&self, mut line: Line, group: usize) -> Line {
+        let mut runs = self.base.iter().chain(self.new);
+        let folded = runs.find_map(|run| run.groups[group].folded.as_ref());
+        if let Some((name, other)) = folded.filter(|_| line.grade == Grade::Fail) {
+            line.grade = Grade::Undecided;
+            line.text.push_str(&format!("; {name}{}", shared(other)));
+        }
+        line
     }
 
     /// A rule about functions that were asked for by name.
@@ -405,8 +418,10 @@ impl Judge<'_> {
         }
         let growth = |ratio: Interval| 100.0 * (ratio.value - 1.0);
         let total = comparison.totals.1.max(comparison.totals.0);
-        let fail =
-            |text: String, value: Option<f64>| line(Grade::Fail, name.clone(), text, value, limit);
+        let fail = |row: &Row, text: String, value: Option<f64>| {
+            let (grade, text) = broken(row, text);
+            line(grade, name.clone(), text, value, limit)
+        };
         let mut lines = Vec::new();
         // What takes longer only because all does.
         let mut with_all: Vec<(&Row, Interval)> = Vec::new();
@@ -419,7 +434,7 @@ impl Judge<'_> {
                     let text = format!("{short} {new}{NAMESAKES}");
                     line(Grade::Undecided, name.clone(), text, None, limit)
                 } else {
-                    fail(format!("{short} {new}, limit +{limit}%"), None)
+                    fail(row, format!("{short} {new}, limit +{limit}%"), None)
                 });
                 continue;
             }
@@ -435,7 +450,7 @@ impl Judge<'_> {
             });
             if let Some(ratio) = slower {
                 let text = format!("{short} {}, limit +{limit}%{amounts}", change(ratio));
-                lines.push(fail(text, Some(growth(ratio))));
+                lines.push(fail(row, text, Some(growth(ratio))));
                 continue;
             }
             if row.is_several && is_large {
@@ -448,6 +463,8 @@ impl Judge<'_> {
             });
             with_all.extend(plain.map(|plain| (row, plain)));
         }
+        // Those come first of which it is known whose time it is.
+        with_all.sort_by_key(|(row, _)| row.folded.is_some());
         if let [(row, plain), rest @ ..] = with_all.as_slice() {
             let short = &row.called.label;
             let more = match rest.len() {
@@ -459,7 +476,7 @@ impl Judge<'_> {
                 change(*plain),
                 self.plainly()
             );
-            lines.push(fail(text, Some(growth(*plain))));
+            lines.push(fail(row, text, Some(growth(*plain))));
         }
         if lines.is_empty() {
             let is_more = match self.unit() {
@@ -512,7 +529,8 @@ impl Judge<'_> {
                     return line(Grade::Undecided, name.clone(), text, Some(share), limit);
                 }
                 let text = format!("{short} {share:.1}%, limit {limit}%{amount}{renamed}");
-                line(Grade::Fail, name.clone(), text, Some(share), limit)
+                let (grade, text) = broken(row, text);
+                line(grade, name.clone(), text, Some(share), limit)
             })
             .collect();
         if lines.is_empty() {
@@ -521,6 +539,19 @@ impl Judge<'_> {
         }
         lines
     }
+}
+
+/// A rule that a row breaks, if it is known whose time that is.
+fn broken(row: &Row, text: String) -> (Grade, String) {
+    match &row.folded {
+        Some(other) => (Grade::Undecided, text + &shared(other)),
+        None => (Grade::Fail, text),
+    }
+}
+
+/// What stands behind a function, or a package, whose time may be another one's.
+fn shared(other: &str) -> String {
+    format!("; its code is that of {other}, too: nothing tells whose time it is")
 }
 
 /// Probability of a growth by chance from which it counts.
@@ -626,6 +657,7 @@ pub fn change(ratio: Interval) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::runs::Group;
     use super::*;
     use crate::functions::Identity;
     use crate::functions::tally::Count;
@@ -645,7 +677,11 @@ mod tests {
         let mut run = Run {
             total: of(1000),
             squares: 1000.0,
-            groups: vec![(weight, true)],
+            groups: vec![Group {
+                weight,
+                is_there: true,
+                folded: None,
+            }],
             ..Run::default()
         };
         let rest = Part {

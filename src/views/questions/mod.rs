@@ -3,6 +3,7 @@
 //! In: a profile and its [functions](crate::functions). Out: small tables of plain data; [`crate::output`] prints them. Nothing here
 //! knows a record, a file or a terminal.
 
+pub mod aliases;
 pub mod budget;
 pub mod compare;
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::DEPTHS)
     .union(Needs::SQUARES)
     .union(Needs::KINDS)
+    .union(Needs::ALIASES)
     .union(Needs::ORIGINALS);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::aliases::{Aliases, Known, Named, shared_code};
 use super::described::Described;
 use super::facts::Facts;
 use super::manglings::Manglings;
@@ -15,7 +16,8 @@ use crate::functions::programs::{Programs, SameProgram};
 use crate::functions::tally::{Count, Tally};
 use crate::functions::{Basis, FunctionId, Functions, Identity};
 use crate::ids::Idx;
-use crate::profile::{ObjectId, Profile, SymbolId};
+use crate::profile::{ObjectId, Profile, Symbol, SymbolId};
+use crate::runtimes::crates::{crate_of, is_rust_std};
 use crate::runtimes::query::{Fit, Query};
 use crate::runtimes::{CleanName, Ecosystem, Producer};
 
@@ -55,6 +57,17 @@ impl Weight {
         self.count.add(count);
         self.squares += squares;
     }
+}
+
+/// The samples in which a frame matches an expression.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Group {
+    /// Their weight.
+    pub weight: Weight,
+    /// Whether there is such a function.
+    pub is_there: bool,
+    /// A larger function of them whose code is another one's, too, or the other way round; and that one.
+    pub folded: Option<(String, String)>,
 }
 
 /// By what functions are compared.
@@ -162,7 +175,7 @@ pub struct Run {
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
     /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
-    pub groups: Vec<(Weight, bool)>,
+    pub groups: Vec<Group>,
     /// Self by kind and by object, for budgets.
     pub shares: BTreeMap<String, Weight>,
     /// Functions that are several of one name, which nothing tells apart.
@@ -175,6 +188,10 @@ pub struct Run {
     pub scripts: Scripts,
     /// What the names of its Rust functions are of.
     pub manglings: Manglings,
+    /// What else functions are called in their files, of those that are called otherwise there.
+    pub others: BTreeMap<Identity, Named>,
+    /// Packages that may have to pay for code that is another one's, too: how much of it, and which one.
+    pub folded: BTreeMap<String, (u64, String)>,
     /// Of which of its functions debug information tells.
     pub described: Described,
     /// Whether names of native code are cut to what both manglings tell.
@@ -206,17 +223,40 @@ pub fn same_program(base: &[Run], new: &[Run]) -> Option<SameProgram> {
     SameProgram::of(&base, &new)
 }
 
-/// Runs of the base, with the program called as it is in the new side.
+/// Runs of the base, with the program and functions of several names called as they are in the new side.
 #[must_use]
-pub fn by_one_name<'r>(base: &'r [Run], program: Option<&SameProgram>) -> Cow<'r, [Run]> {
-    match program {
+pub fn by_one_name<'r>(
+    base: &'r [Run],
+    new: &[Run],
+    program: Option<&SameProgram>,
+) -> (Cow<'r, [Run]>, Aliases) {
+    let base = match program {
         None => Cow::Borrowed(base),
-        Some(program) => base.iter().map(|run| renamed(run, program)).collect(),
+        Some(program) => {
+            let named = |identity: &Identity| program.as_new(identity.clone());
+            base.iter().map(|run| renamed(run, named)).collect()
+        }
+    };
+    let aliases = Aliases::of(&known(&base), &known(new));
+    if aliases.is_empty() {
+        return (base, aliases);
     }
+    let named = |identity: &Identity| aliases.as_new(identity.clone());
+    let base = base.iter().map(|run| renamed(run, named)).collect();
+    (base, aliases)
 }
 
-fn renamed(run: &Run, program: &SameProgram) -> Run {
-    let named = |identity: &Identity| program.as_new(identity.clone());
+/// The functions of some runs with their other names.
+fn known(runs: &[Run]) -> Vec<Known<'_>> {
+    let functions = runs
+        .iter()
+        .flat_map(|run| run.functions.keys().map(move |of| (run, of)));
+    functions
+        .map(|(run, of)| (of, run.others.get(of)))
+        .collect()
+}
+
+fn renamed(run: &Run, named: impl Fn(&Identity) -> Identity + Copy) -> Run {
     let mut functions: BTreeMap<Identity, Part> = BTreeMap::new();
     for (of, part) in &run.functions {
         functions.entry(named(of)).or_default().add(part);
@@ -235,6 +275,12 @@ fn renamed(run: &Run, program: &SameProgram) -> Run {
         programs: run.programs.clone(),
         scripts: run.scripts.clone(),
         manglings: run.manglings,
+        others: run
+            .others
+            .iter()
+            .map(|(of, others)| (named(of), others.clone()))
+            .collect(),
+        folded: run.folded.clone(),
         described: run.described.clone(),
         is_plain: run.is_plain,
         files: run.files.clone(),
@@ -269,6 +315,7 @@ pub fn reduce(
         run.scripts = Scripts::of(profile);
         run.manglings = Manglings::of(profile);
         run.several = several(profile, functions, is_plain);
+        run.others = others(profile, functions);
     }
     let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
@@ -299,7 +346,7 @@ pub fn reduce(
     if by.is_of_functions() {
         run.callers = callers(profile, functions, tally);
     } else {
-        run.functions = paid(profile, functions, tally, by);
+        (run.functions, run.folded) = paid(profile, functions, tally, by);
     }
     run
 }
@@ -330,13 +377,50 @@ fn several(profile: &Profile, functions: &Functions, is_plain: bool) -> BTreeSet
     several
 }
 
-/// Packages, or activities, as if they were functions: each sample belongs to one.
+/// What else functions are called in their files.
+fn others(profile: &Profile, functions: &Functions) -> BTreeMap<Identity, Named> {
+    let mut all: BTreeMap<Identity, Named> = BTreeMap::new();
+    for (id, frame) in profile.frames.iter_enumerated() {
+        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+        let others = symbol.filter(|symbol| !symbol.inlined);
+        let Some(others) = others.and_then(|symbol| symbol.others.as_ref()) else {
+            continue;
+        };
+        let plain = |name: &String| CleanName::of(name, None).name;
+        let named = all
+            .entry(functions.identity(profile, functions.of_frame(id)))
+            .or_default();
+        named.names.extend(others.names.iter().map(plain));
+        if named.folded.is_none() {
+            named.folded = others.folded.as_ref().map(plain);
+        }
+    }
+    all
+}
+
+/// The packages that a function may be of where its code is another one's, too: that which pays, and those of the other names.
+fn packages_of<'p>(symbol: &'p Symbol, payer: &'p str) -> BTreeSet<Cow<'p, str>> {
+    let mut packages: BTreeSet<Cow<'p, str>> = [payer.into()].into();
+    if let Some(others) = symbol.others.as_ref().filter(|of| of.folded.is_some()) {
+        let of_others = others.names.iter().filter_map(|name| crate_of(name));
+        packages.extend(
+            of_others
+                .filter(|name| !is_rust_std(name))
+                .map(Cow::Borrowed),
+        );
+    }
+    packages
+}
+
+/// Packages, or activities, as if they were functions: each sample belongs to one. And how much packages have of code that may be
+/// another one's.
 fn paid(
     profile: &Profile,
     functions: &Functions,
     tally: &Tally,
     by: By,
-) -> BTreeMap<Identity, Part> {
+) -> (BTreeMap<Identity, Part>, BTreeMap<String, (u64, String)>) {
+    let mut folded: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let mut payers = Payers::new(profile, functions);
     let mut parts: BTreeMap<Identity, Part> = BTreeMap::new();
     for stack in &tally.stacks {
@@ -344,6 +428,19 @@ fn paid(
         let (object, name) = if by == By::Package {
             let payer = &payers.all()[told.payer];
             let ecosystem = payer.ecosystem.map_or("nobody", Ecosystem::word);
+            let frame = told.depth.map(|depth| stack.frames(profile)[depth]);
+            let symbol = frame.and_then(|frame| profile[frame].symbol);
+            if let Some(symbol) = symbol.filter(|symbol| !profile[*symbol].is_cpp) {
+                let packages = packages_of(&profile[symbol], &payer.name);
+                for name in &packages {
+                    let Some(other) = packages.iter().find(|other| *other != name) else {
+                        break;
+                    };
+                    let known = folded.entry(name.to_string());
+                    let (weight, _) = known.or_insert_with(|| (0, other.to_string()));
+                    *weight = weight.saturating_add(stack.count.period);
+                }
+            }
             (ecosystem, package(payer))
         } else {
             ("", CleanName::plain(payers.activities()[told.activity]))
@@ -358,7 +455,7 @@ fn paid(
         part.squares[0] += stack.squares;
         part.is_own = true;
     }
-    parts
+    (parts, folded)
 }
 
 /// A file has another name beside others; its path is the same.
@@ -413,12 +510,23 @@ fn group_weights(
     functions: &Functions,
     tally: &Tally,
     groups: &[Query],
-) -> Vec<(Weight, bool)> {
+) -> Vec<Group> {
     if groups.is_empty() {
         return Vec::new();
     }
     let labels = labels(functions, false);
-    let weight = |group| group_weight(profile, (functions, &labels), tally, group);
+    let mut folded = shared_code(profile, functions);
+    folded.retain(|id, _| is_large(tally, *id));
+    let weight = |group: &Query| Group {
+        folded: folded
+            .iter()
+            .find(|(id, (_, other))| {
+                let name = functions.get(**id).full.as_str();
+                group.finds(name) || group.finds(other)
+            })
+            .map(|(_, told)| told.clone()),
+        ..group_weight(profile, (functions, &labels), tally, group)
+    };
     groups.iter().map(weight).collect()
 }
 
@@ -429,7 +537,7 @@ fn group_weight(
     (functions, labels): (&Functions, &[String]),
     tally: &Tally,
     group: &Query,
-) -> (Weight, bool) {
+) -> Group {
     let is_named = |id: FunctionId| {
         let function = functions.get(id);
         let is_found = group.finds(&function.identity.name.name) || group.finds(&function.full);
@@ -445,7 +553,17 @@ fn group_weight(
             sum.add(stack.count, stack.squares);
         }
     }
-    (sum, is_match.contains(&true))
+    Group {
+        weight: sum,
+        is_there: is_match.contains(&true),
+        folded: None,
+    }
+}
+
+/// Whether a function has a two-hundredth of the total.
+fn is_large(tally: &Tally, id: FunctionId) -> bool {
+    let weight = tally.of_function(id).inclusive.period;
+    u128::from(weight) * 200 >= u128::from(tally.total.period)
 }
 
 /// The heaviest caller of each function that has a two-hundredth of the total.
@@ -454,12 +572,8 @@ fn callers(
     functions: &Functions,
     tally: &Tally,
 ) -> BTreeMap<Identity, Identity> {
-    let is_large = |id: FunctionId| {
-        let weight = tally.of_function(id).inclusive.period;
-        u128::from(weight) * 200 >= u128::from(tally.total.period)
-    };
     let large: Vec<bool> = (0..functions.all.len())
-        .map(|at| is_large(FunctionId::from_usize(at)))
+        .map(|at| is_large(tally, FunctionId::from_usize(at)))
         .collect();
     let mut edges = EdgeSums::default();
     for stack in &tally.stacks {

@@ -201,6 +201,7 @@ impl ProfileBuilder {
                     parameters: None,
                     place: None,
                     is_described: false,
+                    others: None,
                     recorded: None,
                 });
                 SymbolId::from_usize(next as usize)

@@ -112,7 +112,7 @@ impl Shown {
 }
 
 /// Longest name that is demangled for a comparison of aliases.
-const MAX_COMPARED: usize = 2048;
+pub(super) const MAX_COMPARED: usize = 2048;
 
 /// Cheap answers to most comparisons: the same symbol in both tables, and the variants of a C++ constructor or
 /// destructor (`C1`, `C2`, `D0`, …), whose names differ in one digit.

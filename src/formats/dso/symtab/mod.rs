@@ -11,6 +11,7 @@ use object::elf::{
 };
 use rustc_hash::FxHashMap;
 
+mod aliases;
 mod better;
 mod collector;
 mod namesakes;
@@ -345,8 +346,12 @@ impl<'a> SymbolTable<'a> {
         *chosen.entry(first).or_insert_with(|| self.best(group))
     }
 
+    fn is_of_elf(&self) -> bool {
+        matches!(self.names, Names::Elf { .. })
+    }
+
     fn is_made(&self, index: usize) -> bool {
-        matches!(self.names, Names::Elf { .. }) && self.entries[index].origin.table() == MADE
+        self.is_of_elf() && self.entries[index].origin.table() == MADE
     }
 
     fn facts(&self, index: usize) -> Facts {

@@ -68,7 +68,7 @@ impl SymbolTable<'_> {
     /// The namesakes of the local symbols that are found at these places: global ones have none.
     #[must_use]
     pub(crate) fn namesakes(&self, wanted: &[u64]) -> Namesakes<'_> {
-        let is_elf = matches!(self.names, Names::Elf { .. });
+        let is_elf = self.is_of_elf();
         let indices = wanted
             .iter()
             .filter_map(|at| self.find_index(at.wrapping_add(self.bias)));
