@@ -1,9 +1,12 @@
 //! Code with the samples beside it: the question of `pjit annotate`.
 
+use std::collections::BTreeSet;
+
 use super::problem::tell_lost;
 use super::{AskError, Question, Request, filter, require_samples};
 use crate::assembly::{self, Assembly, Functions};
 use crate::code::{self, NotFound, Options, Outcome, Plan, Selection};
+use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
 use crate::load::Library;
 use crate::needs::Needs;
@@ -43,17 +46,21 @@ impl Question for Annotate {
     fn answer(request: &Request<Self>, library: &Library<'_>) -> Result<Annotated, AskError> {
         let view = &request.view;
         let mut unknown = None;
+        let mut shown = BTreeSet::new();
         let mut choose = |functions: &mut Functions| {
             if !view.objects.is_empty() {
                 functions.keep_objects(&view.objects);
             }
-            code::choose(functions, &view.selection).unwrap_or_else(|name| {
+            let chosen = code::choose(functions, &view.selection).unwrap_or_else(|name| {
                 unknown = Some(name);
                 Vec::new()
-            })
+            });
+            shown.extend(chosen.iter().map(|at| functions.all[*at].name.clone()));
+            chosen
         };
         let (profile, assembly, filters) = request.code(&view.code, &mut choose, library)?;
         tell_lost(&profile, library.diag());
+        tell_shared(&profile, &shown, library.diag());
         Ok(Annotated {
             assembly,
             unknown,
@@ -109,4 +116,29 @@ impl Annotated {
         };
         lines.into_iter().map(named).collect()
     }
+}
+
+/// Says of which functions that are shown the code is another one's, too.
+fn tell_shared(profile: &Profile, shown: &BTreeSet<String>, diag: &Diagnostics) {
+    /// So many are told.
+    const MOST: usize = 3;
+    let symbols = profile.symbols.iter();
+    let shared = symbols.filter(|symbol| !symbol.inlined && shown.contains(&symbol.name));
+    let shared = shared.filter_map(|symbol| {
+        let other = symbol.others.as_ref()?.folded.as_ref()?;
+        Some(format!("{} (or {other})", symbol.name))
+    });
+    let shared: BTreeSet<String> = shared.collect();
+    if shared.is_empty() {
+        return;
+    }
+    let first: Vec<String> = shared.iter().take(MOST).cloned().collect();
+    let more = match shared.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(", +{more} more"),
+    };
+    diag.warn(format!(
+        "one code of several functions: {}{more}",
+        first.join(", ")
+    ));
 }

@@ -1,5 +1,7 @@
 //! Source lines of a function and what they weigh: the question of `pjit list`.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
@@ -9,8 +11,8 @@ use crate::assembly::{Source, Sources};
 use crate::check::Evidence;
 use crate::diagnostics::Diagnostics;
 use crate::find::SourcePaths;
-use crate::functions::Functions;
 use crate::functions::tally::Tally;
+use crate::functions::{FunctionId, Functions};
 use crate::load::Library;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
@@ -19,6 +21,7 @@ use crate::output::page::Page;
 use crate::output::{list, stdio};
 use crate::profile::Profile;
 use crate::questions;
+use crate::questions::aliases::shared_code;
 use crate::questions::facts::Facts;
 use crate::questions::list::{Listed, listed};
 use crate::questions::summary::labels;
@@ -39,6 +42,7 @@ pub struct Lines {
     facts: Facts,
     functions: Functions,
     labels: Vec<String>,
+    shared: BTreeMap<FunctionId, (String, String)>,
     tally: Tally,
     listed: Vec<Listed>,
     more: usize,
@@ -120,6 +124,7 @@ impl Request<List> {
             ));
             found.truncate(MOST);
         }
+        let shared = shared_code(&profile, &functions);
         let listed = listed(&profile, &functions, &tally, &found);
         let (quality, of_json) = (
             stdio::quality_line(&profile, Some(tally.event)),
@@ -130,6 +135,7 @@ impl Request<List> {
             facts,
             functions,
             labels,
+            shared,
             tally,
             listed,
             more,
@@ -161,6 +167,7 @@ impl Lines {
             facts: &self.facts,
             functions: &self.functions,
             labels: &self.labels,
+            shared: &self.shared,
             tally: &self.tally,
             listed: &self.listed,
             more: self.more,

@@ -3,7 +3,7 @@
 //! In: lines of functions, and the texts of their files where those are at hand. Out: a page that keeps a budget: where there is
 //! no room for all lines with samples, the heaviest are left.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use super::json;
 use super::page::{Column, Page, Part, Table};
 use super::summary::Head;
 use crate::assembly::Source;
-use crate::functions::Functions;
 use crate::functions::tally::{Count, Tally};
+use crate::functions::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::questions::facts::Facts;
 use crate::questions::list::{File, Line, Listed};
@@ -35,6 +35,8 @@ pub struct List<'p> {
     pub functions: &'p Functions,
     /// Their names in tables.
     pub labels: &'p [String],
+    /// Functions whose code is another one's, too: what both are called.
+    pub shared: &'p BTreeMap<FunctionId, (String, String)>,
     /// Their numbers.
     pub tally: &'p Tally,
     /// What was asked for, the heaviest first.
@@ -204,8 +206,10 @@ fn heading(list: &List<'_>, listed: &Listed) -> String {
         let share = percent(count.period, unfiltered.period);
         format!("{} ({share:.1}%)", amount(list.facts, count))
     };
+    let shared = list.shared.get(&listed.function);
+    let other = shared.map_or_else(String::new, |(_, other)| format!(" (or {other})"));
     format!(
-        "{}   {}  self {}  with callees {}",
+        "{}{other}   {}  self {}  with callees {}",
         list.labels[listed.function.index()],
         function.identity.object,
         told(numbers.own),

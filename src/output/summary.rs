@@ -375,11 +375,35 @@ impl PageMaker<'_> {
         };
         let mut lines = head.lines(self.options.lines);
         if self.options.by.is_none() && self.options.lines >= FEW {
+            lines.extend(self.shared());
             lines.extend(mispredicted(&summary.facts.predictions));
             lines.extend(self.remarks());
             lines.extend(self.options.when.clone());
         }
         self.comments(&lines)
+    }
+
+    /// Code that may be another function's than the one that has the name.
+    fn shared(&self) -> Option<String> {
+        let summary = self.summary;
+        let mut sum = Count::default();
+        summary
+            .shared
+            .iter()
+            .for_each(|(.., count)| sum.add(*count));
+        let (id, other, _) = summary.shared.first()?;
+        let is_large = percent(sum.period, summary.total.period) >= 1.0;
+        let name = summary.labels.get(&summary.functions, *id);
+        let more = match summary.shared.len() {
+            1 => String::new(),
+            count => format!(", +{} more", count - 1),
+        };
+        is_large.then(|| {
+            format!(
+                "{} is in one code of several functions: {name} (or {other}){more}",
+                self.share(sum)
+            )
+        })
     }
 
     /// What other tools do not say: time that is spent on waiting, and on being measured.

@@ -60,6 +60,7 @@ mod security;
 mod servers;
 mod serving;
 mod several;
+mod several_names;
 mod skip;
 mod sockets;
 mod source_maps;

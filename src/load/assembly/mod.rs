@@ -33,7 +33,10 @@ pub use sources::{Source, Sources};
 use functions::Weighed;
 
 /// What listings of code are made of. Filters need [`Needs::ADDRESSES`] besides, to count each instruction by itself.
-pub const NEEDS: Needs = Needs::CODE.union(Needs::MARKS).union(Needs::ORIGINALS);
+pub const NEEDS: Needs = Needs::CODE
+    .union(Needs::MARKS)
+    .union(Needs::ORIGINALS)
+    .union(Needs::ALIASES);
 
 /// What the stages before made of a recording.
 #[derive(Clone, Copy)]

@@ -26,7 +26,8 @@ use super::brief::{self, Brief};
 use super::stages::Stages;
 use super::{
     Again, BranchStacks, Clock, Culprit, Dump, Early, EndShare, Evidence, FileProof, Judged,
-    KernelSymbols, Loss, OfEvent, Reason, Skipped, Unread, Unresolved, Whole, is_doubtful, quoted,
+    KernelSymbols, Loss, OfEvent, Reason, SharedCode, Skipped, Unread, Unresolved, Whole,
+    is_doubtful, quoted,
 };
 
 /// What records it once more, of a recording at this path.
@@ -110,6 +111,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         unchecked: unchecked(session, &resolved_by_file),
         files: files(session, &resolved_by_file),
         copied: copied(stages),
+        shared: shared(stages),
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
@@ -803,6 +805,32 @@ fn files(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<FileProof
     };
     let mut found: Vec<FileProof> = by_file.iter().filter_map(proof).collect();
     found.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
+    found
+}
+
+/// Samples in code that is one of several functions.
+fn shared(stages: &Stages<'_, '_>) -> Vec<SharedCode> {
+    let mut found: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for row in stages.busy_rows() {
+        let pc = stages.shown(row);
+        let Target::Dso(dso) = pc.target else {
+            continue;
+        };
+        let symbol = stages.symbol(dso, pc.address);
+        let others = symbol.and_then(|symbol| Some((symbol, symbol.others.as_ref()?)));
+        if let Some((symbol, other)) =
+            others.and_then(|(of, others)| Some((of, others.folded.as_ref()?)))
+        {
+            *found.entry((&symbol.name, other)).or_default() += row.samples;
+        }
+    }
+    let code = |((name, other), samples): ((&str, &str), u64)| SharedCode {
+        name: name.to_owned(),
+        other: other.to_owned(),
+        samples,
+    };
+    let mut found: Vec<SharedCode> = found.into_iter().map(code).collect();
+    found.sort_by_key(|code| std::cmp::Reverse(code.samples));
     found
 }
 

@@ -857,6 +857,7 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
         );
         out.push(finding(Level::Note, "symbols.copied", text));
     }
+    shared(evidence, out);
     out.extend(
         evidence
             .unresolved
@@ -864,6 +865,25 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
             .filter(|part| !is_told_of_kernel(part, evidence))
             .map(|part| part_of_symbols(part, evidence).without_advice_below(Level::Warn)),
     );
+}
+
+/// Names of code that is one of several functions.
+fn shared(evidence: &Evidence, out: &mut Vec<Draft>) {
+    let samples = evidence.shared.iter().map(|code| code.samples).sum();
+    if percent(samples, busy(evidence)) < WORTH_NOTING {
+        return;
+    }
+    let shown = evidence.shared.iter().take(NAMES);
+    let shown: Vec<String> = shown
+        .map(|code| format!("{} (or {})", code.name, code.other))
+        .collect();
+    let text = format!(
+        "{} of the samples lie in code of which the linker or the compiler made one for several functions: {}",
+        share_of(samples, evidence),
+        shown.join(", ")
+    );
+    let row = finding(Level::Note, "symbols.shared", text);
+    out.push(row.fixed_by(["link without --icf, to tell whose time it is"]));
 }
 
 /// Whether the row about the kernel says it.

@@ -38,6 +38,7 @@ pub use weights::Weights;
 
 /// What evidence is gathered from.
 pub const NEEDS: Needs = Needs::STACKS
+    .union(Needs::ALIASES)
     .union(Needs::MARKS)
     .union(Needs::DEPTHS)
     .union(Needs::WASM_LINES);
@@ -129,6 +130,8 @@ pub struct Evidence {
     pub files: Vec<FileProof>,
     /// Samples in code that programs copied to memory without a file.
     pub copied: Vec<Culprit>,
+    /// Samples in code that is one of several functions, the heaviest first.
+    pub shared: Vec<SharedCode>,
     /// Programs that run code made at run time that nothing tells of, the heaviest first.
     pub untold: Vec<String>,
     /// Events that weights are made of.
@@ -259,6 +262,17 @@ pub struct Culprit {
     pub build_id: Option<BuildId>,
     /// The inode of the file, if several had its path.
     pub inode: Option<u64>,
+}
+
+/// Code of which the linker or the compiler made one for several functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedCode {
+    /// As reports show it.
+    pub name: String,
+    /// Another one of the functions.
+    pub other: String,
+    /// How many samples.
+    pub samples: u64,
 }
 
 /// What tells that a file is the one that was mapped.

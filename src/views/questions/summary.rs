@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
+use super::aliases::shared_code;
 use super::facts::Facts;
 use super::hosts::Hosts;
 use crate::functions::payers::{PayerId, Spending};
@@ -113,6 +114,8 @@ pub struct Summary {
     pub mostly: FxHashMap<FunctionId, Vec<(FunctionId, Count)>>,
     /// Foreign code with who pays, in the same way.
     pub foreign: Vec<Foreign>,
+    /// Functions of addresses whose code is another one's, too, the heaviest first: with that one, and what they weigh.
+    pub shared: Vec<(FunctionId, String, Count)>,
     /// Weight without an own frame.
     pub no_own: Count,
     /// The same by object.
@@ -158,6 +161,10 @@ impl Summary {
         let label = |id: FunctionId| labels.get(&functions, id);
         let paying = paying(&functions, &spending, label, is_wanted);
         let lines = lines(profile, &functions, &spending);
+        let shared = shared_code(profile, &functions).into_iter();
+        let shared = shared.map(|(id, (_, other))| (id, other, numbers[id.index()].physical));
+        let mut shared: Vec<_> = shared.filter(|(.., count)| count.samples > 0).collect();
+        shared.sort_by_key(|(.., count)| std::cmp::Reverse(count.period));
         Self {
             spending,
             paying,
@@ -170,6 +177,7 @@ impl Summary {
             own: by(|n| n.credited, &|id| functions.is_own(id)),
             mostly: mostly(&tally, label, has_part),
             foreign: foreign(&tally, &functions, label, is_wanted),
+            shared,
             no_own: tally.no_own,
             no_own_in: shares(
                 tally
