@@ -85,7 +85,7 @@ bitflags::bitflags! {
         const DIGEST = 1 << 32;
         /// Names of what `eval` made have the file that its lines tell, if its text names one: for who looks for files or packages.
         /// perf prints them without.
-        const EVALED = 1 << 34;
+        const EVALED = 1 << 35;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
@@ -94,7 +94,7 @@ bitflags::bitflags! {
 
 impl Needs {
     /// The bit of the first facet.
-    const FIRST_FACET: u32 = 35;
+    const FIRST_FACET: u32 = 36;
 
     /// Rows apart by a facet, by its number in the table of facets. The bits behind those with a name are theirs.
     #[must_use]
