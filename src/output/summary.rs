@@ -385,6 +385,8 @@ impl PageMaker<'_> {
 
     /// Code that may be another function's than the one that has the name.
     fn shared(&self) -> Option<String> {
+        /// Of all, in percent: small functions of a library have one code in nearly all programs.
+        const LEAST: f64 = 5.0;
         let summary = self.summary;
         let mut sum = Count::default();
         summary
@@ -392,7 +394,7 @@ impl PageMaker<'_> {
             .iter()
             .for_each(|(.., count)| sum.add(*count));
         let (id, other, _) = summary.shared.first()?;
-        let is_large = percent(sum.period, summary.total.period) >= 1.0;
+        let is_large = percent(sum.period, summary.total.period) >= LEAST;
         let name = summary.labels.get(&summary.functions, *id);
         let more = match summary.shared.len() {
             1 => String::new(),
