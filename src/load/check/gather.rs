@@ -20,7 +20,7 @@ use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer, Scope};
 use crate::session::{Label, Samples, Session, Target};
-use crate::symbolize::lacks_split_files;
+use crate::symbolize::{Symbol, lacks_split_files};
 
 use super::brief::{self, Brief};
 use super::stages::Stages;
@@ -810,17 +810,31 @@ fn files(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<FileProof
 
 /// Samples in code that is one of several functions.
 fn shared(stages: &Stages<'_, '_>) -> Vec<SharedCode> {
+    // Few functions are, and there are many rows.
+    let mut of_file: FxHashMap<DsoId, Vec<(&Symbol, &str)>> = FxHashMap::default();
+    for symbol in &stages.answers.resolution.symbols {
+        let folded = symbol.others.as_ref().and_then(|of| of.folded.as_deref());
+        if let Some(other) = folded {
+            let of_file = of_file.entry(symbol.dso).or_default();
+            of_file.push((symbol, other));
+        }
+    }
+    if of_file.is_empty() {
+        return Vec::new();
+    }
     let mut found: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for row in stages.busy_rows() {
         let pc = stages.shown(row);
         let Target::Dso(dso) = pc.target else {
             continue;
         };
-        let symbol = stages.symbol(dso, pc.address);
-        let others = symbol.and_then(|symbol| Some((symbol, symbol.others.as_ref()?)));
-        if let Some((symbol, other)) =
-            others.and_then(|(of, others)| Some((of, others.folded.as_ref()?)))
-        {
+        let mut of_file = of_file.get(&dso).into_iter().flatten();
+        let is_there = |(symbol, _): &&(&Symbol, &str)| {
+            let answer = || stages.symbol(dso, pc.address);
+            (symbol.start..symbol.end).contains(&pc.address)
+                && answer().is_some_and(|found| std::ptr::eq(found, *symbol))
+        };
+        if let Some((symbol, other)) = of_file.find(is_there) {
             *found.entry((&symbol.name, other)).or_default() += row.samples;
         }
     }
