@@ -562,6 +562,8 @@ enum JavaPart {
 /// an array of objects land on the next primitive type.
 fn demangle_java(name: &str) -> Option<String> {
     let signature = &name[..=name.rfind(')')?];
+    // Nearly all names of code have no class in them.
+    memchr::memchr(b';', signature.as_bytes())?;
     let mut out = String::with_capacity(signature.len() + 16);
     let mut part = JavaPart::Start;
     let (mut brackets, mut arguments) = (0usize, 0usize);

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
-use regex_automata::{Input, MatchKind, PatternSet};
+use regex_automata::{Anchored, Input, MatchKind, PatternSet};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
@@ -748,18 +748,29 @@ impl<'p> Payers<'p> {
 fn set(scope: Scope) -> Option<&'static DFA> {
     static SETS: [OnceLock<Option<DFA>>; Scope::COUNT] = [const { OnceLock::new() }; Scope::COUNT];
     let set = SETS[scope.index()].get_or_init(|| {
-        let patterns: Vec<&str> = scope.rows().iter().map(|row| row.pattern).collect();
+        let patterns = scope.rows().iter().map(|row| row.pattern);
         // Classes of Unicode's letters take a quarter of a summary; names of code are ASCII where it matters.
         let syntax = syntax::Config::new().unicode(false).utf8(false);
+        let syntax = syntax.ignore_whitespace(true);
+        let mut parsed = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            let one = syntax::parse_with(pattern, &syntax).ok()?;
+            // All begin where the name does: else each state has all beginnings in it, of which hardly any can be met there.
+            parsed.push(if one.properties().look_set_prefix().contains_anchor_haystack() {
+                one
+            } else {
+                let anywhere = format!("^(?s:.*)(?:{pattern}\n)");
+                syntax::parse_with(&anywhere, &syntax).ok()?
+            });
+        }
         let forward = thompson::Config::new()
             .utf8(false)
             .which_captures(WhichCaptures::None);
+        let nfa = thompson::Compiler::new()
+            .configure(forward)
+            .build_many_from_hir(&parsed);
         let all = DFA::config().match_kind(MatchKind::All);
-        let set = DFA::builder()
-            .syntax(syntax.ignore_whitespace(true))
-            .thompson(forward)
-            .configure(all)
-            .build_many(&patterns);
+        let set = DFA::builder().configure(all).build_from_nfa(nfa.ok()?);
         set.ok()
     });
     set.as_ref()
@@ -773,7 +784,7 @@ fn row_of(scope: Scope, caches: &mut FxHashMap<usize, Cache>, name: &str) -> Opt
         .entry(scope.index())
         .or_insert_with(|| set.create_cache());
     let mut matches = PatternSet::new(rows.len());
-    let input = Input::new(name.as_bytes());
+    let input = Input::new(name.as_bytes()).anchored(Anchored::Yes);
     set.try_which_overlapping_matches(cache, &input, &mut matches)
         .ok()?;
     let rows = matches.iter().map(|row| &rows[row.as_usize()]);
