@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::FileOffset;
 use crate::collect::{AddressStacks, Collected, Facets, FacetsNumberer, PcId, Rows};
-use crate::ids::{Idx as _, IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx as _, IndexSlice, IndexVec, Part, index_vec};
 use crate::jit::{JitCodeId, ProcessId};
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, Event, EventId};
@@ -198,6 +198,8 @@ pub fn build(
         same_stack,
         stacks: index_vec![None; collected.stacks.len()],
         frames: index_vec![None; places.all.len()],
+        pc_frames: Vec::new(),
+        of_pcs: index_vec![Part::default(); collected.pcs.len()],
         stack_frames: Vec::new(),
         order: IndexVec::with_capacity(places.all.len() + 1),
         labels: IndexVec::new(),

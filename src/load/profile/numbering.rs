@@ -6,7 +6,7 @@
 use super::places::{FramesOfPcs, PlaceId};
 use super::{FrameId, Profile, StackEnd, StackId};
 use crate::collect::{AddressStackId, AddressStacks, Collected, PcId};
-use crate::ids::{Idx, IndexVec, numbers};
+use crate::ids::{Idx, IndexVec, Part, numbers};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 
@@ -70,28 +70,33 @@ pub(super) fn equal_stacks(
 ///
 /// The hash of frames is a polynomial of their numbers, so the frames of one address always do the same to it: they
 /// multiply it by [`FACTOR`](Self::FACTOR) for each of them, and add something that is worked out once.
-struct StackHasher<'p> {
-    places: &'p FramesOfPcs,
-    /// By address: what its frames add.
-    added: IndexVec<PcId, u64>,
-    /// By number of frames.
-    powers: Vec<u64>,
+struct StackHasher {
+    steps: IndexVec<PcId, Step>,
 }
 
-impl<'p> StackHasher<'p> {
+/// What the frames of an address do to a hash.
+#[derive(Clone, Copy)]
+struct Step {
+    multiplied_by: u64,
+    added: u64,
+}
+
+impl StackHasher {
     /// Odd, with bits all over.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    fn of(places: &'p FramesOfPcs) -> Self {
-        let frames = |pc: PcId| places.chain(pc).iter();
-        let add = |hash: u64, place: &PlaceId| Self::with(hash, place.index() as u64);
-        let added = places.addresses().map(|pc| frames(pc).fold(0, add));
-        let most = places.addresses().map(|pc| frames(pc).len()).max();
-        let powers = std::iter::successors(Some(1), |p: &u64| Some(p.wrapping_mul(Self::FACTOR)));
+    fn of(places: &FramesOfPcs) -> Self {
+        let start = Step {
+            multiplied_by: 1,
+            added: 0,
+        };
+        let add = |step: Step, place: &PlaceId| Step {
+            multiplied_by: step.multiplied_by.wrapping_mul(Self::FACTOR),
+            added: Self::with(step.added, place.index() as u64),
+        };
+        let of_pc = |pc: PcId| places.chain(pc).iter().fold(start, add);
         Self {
-            places,
-            added: added.collect(),
-            powers: powers.take(most.unwrap_or(0) + 1).collect(),
+            steps: places.addresses().map(of_pc).collect(),
         }
     }
 
@@ -101,8 +106,9 @@ impl<'p> StackHasher<'p> {
 
     fn hash(&self, stack: &[PcId], end: StackEnd) -> u64 {
         let add = |hash: u64, pc: &PcId| {
-            let power = self.powers[self.places.chain(*pc).len()];
-            hash.wrapping_mul(power).wrapping_add(self.added[*pc])
+            let step = self.steps[*pc];
+            hash.wrapping_mul(step.multiplied_by)
+                .wrapping_add(step.added)
         };
         // The good bits are the high ones, and all are asked for.
         Self::with(stack.iter().fold(1, add), end as u64).rotate_left(26)
@@ -143,6 +149,10 @@ pub(super) struct Numberer<'b> {
     pub(super) stacks: IndexVec<AddressStackId, Option<StackId>>,
     /// By place: the id of its frame.
     pub(super) frames: IndexVec<PlaceId, Option<FrameId>>,
+    /// Frames of addresses, one behind the other: an address is in many stacks.
+    pub(super) pc_frames: Vec<FrameId>,
+    /// By address: its frames; nothing before it was met.
+    pub(super) of_pcs: IndexVec<PcId, Part<FrameId>>,
     /// Buffer for the stack under construction.
     pub(super) stack_frames: Vec<FrameId>,
     pub(super) order: IndexVec<FrameId, Met>,
@@ -185,7 +195,7 @@ impl Numberer<'_> {
         if let Some(known) = self.stacks[same] {
             return known;
         }
-        let (collected, places) = (self.collected, self.places);
+        let collected = self.collected;
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
         let end = collected.stacks.tag(raw);
@@ -195,11 +205,12 @@ impl Numberer<'_> {
                 frames.extend(mark);
                 continue;
             }
-            for &place in places.chain(*pc) {
-                match places.gap(place) {
-                    Some(why) => frames.extend(self.mark(why)),
-                    None => frames.push(self.frame(place, *pc)),
-                }
+            let known = self.of_pcs[*pc].of(&self.pc_frames);
+            if known.is_empty() {
+                let met = self.meet(*pc);
+                frames.extend(met.of(&self.pc_frames).iter().copied());
+            } else {
+                frames.extend(known.iter().copied());
             }
         }
         if matches!(end, StackEnd::FiberBase | StackEnd::StitchedFiber) {
@@ -211,6 +222,21 @@ impl Numberer<'_> {
         self.stack_frames = frames;
         self.stacks[same] = Some(id);
         id
+    }
+
+    /// Numbers the frames of an address when it is met first.
+    fn meet(&mut self, pc: PcId) -> Part<FrameId> {
+        let (places, start) = (self.places, self.pc_frames.len());
+        for &place in places.chain(pc) {
+            let frame = match places.gap(place) {
+                Some(why) => self.mark(why),
+                None => Some(self.frame(place, pc)),
+            };
+            self.pc_frames.extend(frame);
+        }
+        let part = Part::new(start..self.pc_frames.len());
+        self.of_pcs[pc] = part;
+        part
     }
 
     fn frame(&mut self, place: PlaceId, pc: PcId) -> FrameId {

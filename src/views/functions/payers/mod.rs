@@ -756,12 +756,18 @@ fn set(scope: Scope) -> Option<&'static DFA> {
         for pattern in patterns {
             let one = syntax::parse_with(pattern, &syntax).ok()?;
             // All begin where the name does: else each state has all beginnings in it, of which hardly any can be met there.
-            parsed.push(if one.properties().look_set_prefix().contains_anchor_haystack() {
-                one
-            } else {
-                let anywhere = format!("^(?s:.*)(?:{pattern}\n)");
-                syntax::parse_with(&anywhere, &syntax).ok()?
-            });
+            parsed.push(
+                if one
+                    .properties()
+                    .look_set_prefix()
+                    .contains_anchor_haystack()
+                {
+                    one
+                } else {
+                    let anywhere = format!("^(?s:.*)(?:{pattern}\n)");
+                    syntax::parse_with(&anywhere, &syntax).ok()?
+                },
+            );
         }
         let forward = thompson::Config::new()
             .utf8(false)
