@@ -220,9 +220,10 @@ fn without_clone(name: &str) -> &str {
     if !name.ends_with(|c: char| c.is_ascii_digit()) {
         return name;
     }
-    let Some((rest, number)) = name.rsplit_once('.') else {
+    let Some(dot) = memchr::memrchr(b'.', name.as_bytes()) else {
         return name;
     };
+    let (rest, number) = (&name[..dot], &name[dot + 1..]);
     let kinds = [
         ".llvm",
         ".part",

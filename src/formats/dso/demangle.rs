@@ -561,9 +561,9 @@ enum JavaPart {
 /// that is generous (any text outside the grammar is copied) and where it is wrong: the brackets of
 /// an array of objects land on the next primitive type.
 fn demangle_java(name: &str) -> Option<String> {
-    let signature = &name[..=name.rfind(')')?];
     // Nearly all names of code have no class in them.
-    memchr::memchr(b';', signature.as_bytes())?;
+    memchr::memchr(b';', name.as_bytes())?;
+    let signature = &name[..=name.rfind(')')?];
     let mut out = String::with_capacity(signature.len() + 16);
     let mut part = JavaPart::Start;
     let (mut brackets, mut arguments) = (0usize, 0usize);

@@ -456,6 +456,10 @@ impl Seen {
         }
     }
 
+    const fn is_nothing(self) -> bool {
+        self.0 & Self::NOTHING == Self::NOTHING
+    }
+
     const fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
@@ -539,19 +543,23 @@ impl<'p> Maker<'p> {
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
         functions.clear();
-        let (mut leaf, mut is_own) = (None, false);
+        // The last one that is a function, and the flags of all.
+        let (mut leaf, mut all) = (Seen(Seen::NOTHING), Seen(0));
         for frame in frames.iter().rev() {
             let seen = self.frames[*frame];
-            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
+            if seen.has(Seen::INTERRUPT) && leaf.function().is_some() {
                 break;
+            }
+            if seen.is_nothing() {
+                continue;
+            }
+            (leaf, all) = (seen, Seen(all.0 | seen.0));
+            if !seen.has(Seen::WANTED) {
+                continue;
             }
             let Some(function) = seen.function() else {
                 continue;
             };
-            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
-            if !seen.has(Seen::WANTED) {
-                continue;
-            }
             let met_in = &mut self.met_in[function];
             if *met_in != path {
                 *met_in = path;
@@ -560,8 +568,8 @@ impl<'p> Maker<'p> {
         }
         self.paths.push(Path {
             functions: functions.as_slice().into(),
-            leaf: leaf.unwrap_or(root),
-            is_own,
+            leaf: leaf.function().unwrap_or(root),
+            is_own: all.has(Seen::OWN),
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
