@@ -372,22 +372,20 @@ pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<()
 
 /// Which runs perf did not end: whoever killed it cut off something, and nothing tells how much.
 pub(super) fn unfinished_runs(sides: &Sides) -> Vec<String> {
-    let told = |(side, runs): (&str, &[Run])| {
+    of_each(sides, |side, runs| {
         let count = runs.iter().filter(|run| run.facts.is_unfinished).count();
+        let all = runs.len();
         (count > 0).then(|| {
             format!(
-                "perf was killed in {count} of {} runs of {side}: how much is missing behind that, nothing tells",
-                runs.len()
+                "perf was killed in {count} of {all} runs of {side}: how much is missing behind that, nothing tells"
             )
         })
-    };
-    let sides = [("base", &sides.base[..]), ("new", &sides.new[..])];
-    sides.into_iter().filter_map(told).collect()
+    })
 }
 
 /// Which runs did not end well: what ends half-way takes less time than what does its work.
 pub(super) fn failed_runs(sides: &Sides) -> Vec<String> {
-    let told = |(side, runs): (&str, &[Run])| {
+    of_each(sides, |side, runs| {
         let failed = runs.iter().filter_map(|run| run.facts.status);
         let failed: Vec<u8> = failed.filter(|status| *status != 0).collect();
         let last = failed.last()?;
@@ -395,9 +393,14 @@ pub(super) fn failed_runs(sides: &Sides) -> Vec<String> {
         Some(format!(
             "{count} of {all} runs of {side} failed (status {last})"
         ))
-    };
+    })
+}
+
+/// What there is to say of the base and of the new side.
+fn of_each(sides: &Sides, told: impl Fn(&str, &[Run]) -> Option<String>) -> Vec<String> {
     let sides = [("base", &sides.base[..]), ("new", &sides.new[..])];
-    sides.into_iter().filter_map(told).collect()
+    let told = sides.into_iter().map(|(side, runs)| told(side, runs));
+    told.flatten().collect()
 }
 
 /// Requires that own code is the same in all runs: where one has a sample of it and another has not, packages of a runtime are

@@ -843,9 +843,8 @@ fn may_be_renamed(one: &Identity, other: &Identity) -> bool {
 
 /// How alike the names of two functions are, from the last part on: a namespace that was renamed changes the first parts alone.
 fn likeness(one: &Identity, other: &Identity) -> Option<usize> {
-    let last = |of: &Identity| last_part(&of.name.name).to_owned();
-    let parameters = |of: &Identity| of.beside.parameters.clone();
-    (last(one) == last(other)).then(|| usize::from(parameters(one) == parameters(other)))
+    let is_like = last_part(&one.name.name) == last_part(&other.name.name);
+    is_like.then(|| usize::from(one.beside.parameters == other.beside.parameters))
 }
 
 /// `parse<a::B>` of `x::Parser::parse<a::B>`.

@@ -25,7 +25,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub(super) const fn new(rank: u8, name: &'static str, pattern: &'static str) -> Self {
+    pub(crate) const fn new(rank: u8, name: &'static str, pattern: &'static str) -> Self {
         Self {
             rank,
             name,

@@ -35,7 +35,7 @@ use crate::runtimes::crates::{crates_of_method, is_rust_std, may_be_rust_std};
 use crate::runtimes::languages::is_of_library;
 use crate::runtimes::package::{GO_LIBRARY, npm, of_go, pypi};
 use crate::runtimes::tails::telling;
-use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
+use crate::runtimes::{Activity as Row, Ecosystem, Producer, Scope, Tier, Whose};
 
 crate::ids::numbers! {
     /// Index into the payers that were met.
@@ -87,22 +87,9 @@ struct Doing {
     kind_of: Option<ActivityId>,
 }
 
-/// The same in words.
-struct Said {
-    rank: u8,
-    name: &'static str,
-    kind_of: Option<&'static str>,
-}
-
-impl Said {
-    const fn new(rank: u8, name: &'static str) -> Self {
-        Self {
-            rank,
-            name,
-            kind_of: None,
-        }
-    }
-}
+/// Of a profiler's own code, and of code of the kernel without a name.
+static PROFILING: Row = Row::new(0, "profiling itself", "");
+static OF_KERNEL: Row = Row::new(3, "kernel, other", "");
 
 /// Who pays for a frame.
 #[derive(Debug, Clone, Copy)]
@@ -269,8 +256,8 @@ impl<'p> Payers<'p> {
     pub fn of_stack(&mut self, stack: StackId, leaf: FrameId) -> Told {
         let profile = self.profile;
         let mut told = self.of(profile.frames_of(stack, &leaf));
-        let is_alone = |of: PayerId| self.payers[of].name == ALONE;
-        if profile.stacks.end(stack) == StackEnd::NotRecorded && is_alone(told.payer) {
+        let is_alone = told.depth.is_none() && self.payers[told.payer].name == ALONE;
+        if is_alone && profile.stacks.end(stack) == StackEnd::NotRecorded {
             told.payer = self.nobody("kernel, no callers");
         }
         told
@@ -718,12 +705,17 @@ impl<'p> Payers<'p> {
     }
 
     /// What a frame alone says about what runs: the rank and the word.
-    fn doing(&self, id: Option<ObjectId>, symbol: Option<&Symbol>, part: &Part) -> Option<Said> {
+    fn doing(
+        &self,
+        id: Option<ObjectId>,
+        symbol: Option<&Symbol>,
+        part: &Part,
+    ) -> Option<&'static Row> {
         if matches!(part, Part::Profiler) {
-            return Some(Said::new(0, "profiling itself"));
+            return Some(&PROFILING);
         }
         let Some(symbol) = symbol else {
-            return matches!(part, Part::Kernel).then_some(Said::new(3, "kernel, other"));
+            return matches!(part, Part::Kernel).then_some(&OF_KERNEL);
         };
         let is_go = id.is_some_and(|id| self.objects.is_go(id));
         let is_compiler = id.is_some_and(|id| self.objects.is_compiler(id));
@@ -739,7 +731,7 @@ impl<'p> Payers<'p> {
         let mut caches = self.caches.borrow_mut();
         let scopes = scopes.into_iter().flatten();
         let found = scopes.filter_map(|scope| row_of(scope, &mut caches, &symbol.name));
-        found.min_by_key(|said| said.rank)
+        found.min_by_key(|row| row.rank)
     }
 }
 
@@ -783,7 +775,7 @@ fn set(scope: Scope) -> Option<&'static DFA> {
 }
 
 /// What a scope's rows say of a name: that with the lowest rank.
-fn row_of(scope: Scope, caches: &mut FxHashMap<usize, Cache>, name: &str) -> Option<Said> {
+fn row_of(scope: Scope, caches: &mut FxHashMap<usize, Cache>, name: &str) -> Option<&'static Row> {
     let set = set(scope)?;
     let rows = scope.rows();
     let cache = caches
@@ -794,12 +786,7 @@ fn row_of(scope: Scope, caches: &mut FxHashMap<usize, Cache>, name: &str) -> Opt
     set.try_which_overlapping_matches(cache, &input, &mut matches)
         .ok()?;
     let rows = matches.iter().map(|row| &rows[row.as_usize()]);
-    let lowest = rows.min_by_key(|row| row.rank)?;
-    Some(Said {
-        rank: lowest.rank,
-        name: lowest.name,
-        kind_of: lowest.kind_of,
-    })
+    rows.min_by_key(|row| row.rank)
 }
 
 /// By path of an own file: as much of it as tells it from the others.

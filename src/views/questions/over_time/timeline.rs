@@ -456,10 +456,6 @@ impl Seen {
         }
     }
 
-    const fn is_nothing(self) -> bool {
-        self.0 & Self::NOTHING == Self::NOTHING
-    }
-
     const fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
@@ -543,23 +539,19 @@ impl<'p> Maker<'p> {
         let path = self.paths.next_idx();
         let functions = &mut self.functions_of_path;
         functions.clear();
-        // The last one that is a function, and the flags of all.
-        let (mut leaf, mut all) = (Seen(Seen::NOTHING), Seen(0));
+        let (mut leaf, mut is_own) = (None, false);
         for frame in frames.iter().rev() {
             let seen = self.frames[*frame];
-            if seen.has(Seen::INTERRUPT) && leaf.function().is_some() {
+            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
                 break;
-            }
-            if seen.is_nothing() {
-                continue;
-            }
-            (leaf, all) = (seen, Seen(all.0 | seen.0));
-            if !seen.has(Seen::WANTED) {
-                continue;
             }
             let Some(function) = seen.function() else {
                 continue;
             };
+            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
+            if !seen.has(Seen::WANTED) {
+                continue;
+            }
             let met_in = &mut self.met_in[function];
             if *met_in != path {
                 *met_in = path;
@@ -568,8 +560,8 @@ impl<'p> Maker<'p> {
         }
         self.paths.push(Path {
             functions: functions.as_slice().into(),
-            leaf: leaf.function().unwrap_or(root),
-            is_own: all.has(Seen::OWN),
+            leaf: leaf.unwrap_or(root),
+            is_own,
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
