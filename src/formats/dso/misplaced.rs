@@ -54,7 +54,10 @@ fn members(text: &str) -> Option<String> {
         // `operator*::{lambda()#1}` is a lambda of an operator, and `operator char const*` converts.
         let is_operator = out[..kept].rsplit("::").next();
         let is_operator = is_operator.is_some_and(|part| part.contains("operator"));
-        if said == 0 || is_operator {
+        // `Loop::run(long) const::{lambda(long)#1}` is a lambda of a member function that is `const`.
+        let function = out[..kept].trim_end().trim_end_matches(SAID[0]);
+        let is_function = function.ends_with(')');
+        if said == 0 || is_operator || is_function {
             out.push_str("::");
             rest = &after[2..];
             continue;
@@ -117,6 +120,14 @@ mod tests {
             ),
             ("A::operator*::{lambda()#1}", "A::operator*::{lambda()#1}"),
             ("int A::*, int (A::*)()", "int A::*, int (A::*)()"),
+            (
+                "Loop::run(long) const::{lambda(long)#1}::operator()",
+                "Loop::run(long) const::{lambda(long)#1}::operator()",
+            ),
+            (
+                "void apply<A::f() const &::Local*::Of>(A::f() const &::Local*::Of)",
+                "void apply<A::f() const &::Local::Of*>(A::f() const &::Local::Of*)",
+            ),
             ("lit::operator_km::operator \"\"", "lit::operator\"\" _km"),
             (
                 "operator_s::operator \"\"(char const*)",
