@@ -10,6 +10,8 @@ use super::remedy::Remedy;
 
 /// Sizes are recommended in steps of so many bytes.
 const STEP: u64 = 1024;
+/// Registers and the longest chain of callers of a sample, whose record holds 64 KB with its copied stack.
+const LEFT_OUT: u64 = 2048;
 
 /// `--call-graph dwarf,SIZE` that would have sufficed for all stacks that a dump can hold; `None` where no
 /// larger one can be had.
@@ -23,7 +25,9 @@ pub(super) fn dump_size(sizes: &DumpSizes) -> Option<u64> {
             .next_multiple_of(STEP)
             .min(LARGEST_DUMP),
     };
-    (wanted > sizes.copied).then_some(wanted)
+    // Of the largest the kernel leaves out what the record's other parts take.
+    let is_largest = sizes.copied + LEFT_OUT > LARGEST_DUMP;
+    (wanted > sizes.copied && !is_largest).then_some(wanted)
 }
 
 /// How to record stacks that were cut: the one way that helps most of them. Go keeps frame pointers always, and goroutines
@@ -204,15 +208,17 @@ fn python_version(rest: &str) -> Option<&str> {
     version.starts_with("3.").then_some(version)
 }
 
-/// A larger buffer, or less to put into it.
-pub(super) fn for_loss(frequency: Option<u64>) -> [Remedy; 2] {
+/// A larger buffer than that of `options`, or less to put into it.
+pub(super) fn for_loss(frequency: Option<u64>, options: &[String]) -> [Remedy; 2] {
+    // What `pjit record` itself asks for.
+    let had = options.iter().any(|word| word == "16M");
+    let rings = if had { "-m 64M" } else { "-m 16M" };
     let less = match frequency {
         Some(hertz) => Remedy::record(format!("-F {}", (hertz / 4).max(1))),
         None => Remedy::record("-c with a larger period"),
     };
     [
-        Remedy::record("-m 16M")
-            .then(" (as root, or after sysctl kernel.perf_event_mlock_kb=65536)"),
+        Remedy::record(rings).then(" (as root, or after sysctl kernel.perf_event_mlock_kb=65536)"),
         less.then(", and no larger --call-graph dwarf,SIZE than needed"),
     ]
 }

@@ -277,7 +277,10 @@ fn samples(
     if samples > 0 || lost > 0 {
         let row = finding(level, "samples", text);
         out.push(if level > Level::Ok {
-            row.fixed_by(advice::for_loss(evidence.whole.frequency))
+            row.fixed_by(advice::for_loss(
+                evidence.whole.frequency,
+                &evidence.whole.command,
+            ))
         } else {
             row
         });
@@ -392,9 +395,11 @@ fn unseen(evidence: &Evidence, used: u64, out: &mut Vec<Draft>) {
         text.push_str(&ended_before(brief));
     }
     let row = finding(level, "samples.unseen", text);
-    // What ended perf is said before, and no rate mends that.
+    // What ended perf is said before, and no rate mends that; a higher one loses more where some are lost.
     let is_mended = are_brief || evidence.early.is_none();
-    out.push(row.fixed_by(for_brief().into_iter().filter(|_| is_mended)));
+    let is_lossy = percent(loss.lost, loss.lost.saturating_add(loss.samples)) >= WORTH_WARNING;
+    let fixes = for_brief().into_iter().skip(usize::from(is_lossy));
+    out.push(row.fixed_by(fixes.filter(|_| is_mended)));
 }
 
 /// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.

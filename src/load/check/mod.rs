@@ -182,6 +182,8 @@ pub struct Whole {
     pub skipped: u64,
     /// Samples per second that were asked for.
     pub frequency: Option<u64>,
+    /// The command that recorded, word by word.
+    pub command: Vec<String>,
 }
 
 /// Samples of one event.

@@ -264,6 +264,8 @@ fn dump_sizes_are_rounded_and_bounded() {
     assert_eq!(dump_size(&sizes(0, 0, 0, 8192)), Some(65_528));
     assert_eq!(dump_size(&sizes(10, 10, 0, 8192)), Some(65_528));
     assert_eq!(dump_size(&sizes(10, 10, 0, 65_528)), None);
+    // As much as fits beside registers and chain.
+    assert_eq!(dump_size(&sizes(10, 10, 0, 65_272)), None);
     // One way, that which helps most of them.
     let fix = |sizes, is_go| {
         let remedy = for_short_stacks(&sizes, is_go);
