@@ -368,6 +368,55 @@ fn limits_are_of_each_event() {
 }
 
 /// Headers and dashes stand byte for byte, also of the first block of each.
+/// What compilers split off a function or copy of it is shown with it: `list` and `summary` count it there.
+#[test]
+fn parts_and_copies_come_with_their_function() {
+    const PARTS: &str = r#"
+        #define BODY(n) unsigned s = n; for (int i = 0; i < 20000; i++) s = s * 3 + (s ^ i); return s;
+        __attribute__((noinline)) unsigned work(int n) { BODY(n) }
+        __attribute__((noinline)) unsigned part(int n) __asm__("work.cold");
+        __attribute__((noinline)) unsigned copy(int n) __asm__("work.constprop.0");
+        __attribute__((noinline)) unsigned other(int n) __asm__("work.other");
+        unsigned part(int n) { BODY(n + 1) }
+        unsigned copy(int n) { BODY(n + 2) }
+        unsigned other(int n) { BODY(n + 3) }
+        int main(void) {
+            volatile unsigned s = 0;
+            for (int i = 0; i < 2000; i++) s += work(i) + part(i) + copy(i) + other(i);
+            return 0;
+        }"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("p.c"), folder.path().join("p"));
+    std::fs::write(&source, PARTS).expect("it can be written");
+    let mut compile = Command::new("cc");
+    compile.args(["-O1", "-o"]).args([&program, &source]);
+    if has_perf_6().is_err() || !succeeds(&mut compile) {
+        return skip("perf", "no perf 6 or no C compiler here");
+    }
+    let file = folder.path().join("p.data");
+    let mut record = perf();
+    record.args(["record", "-q", "-F", "999", "-e", "cpu-clock:u", "-o"]);
+    record.arg(&file).arg(&program).stdin(Stdio::null());
+    if !unaborted(|| record.output()).is_ok_and(|recorded| recorded.status.success()) {
+        return skip("perf", "recording is not allowed here");
+    }
+    let shown = |name: &str| {
+        let mut pjit = pjit();
+        pjit.args(["annotate", "--stdio", "-s", name, "-i"]);
+        let text = output(pjit.arg(&file));
+        let heads = text.lines().filter_map(|line| line.split_once(" <"));
+        let heads = heads.filter_map(|(address, name)| {
+            let is_head = name.ends_with(">:") && address.trim_start().starts_with(':');
+            is_head.then(|| name.trim_end_matches(">:").to_owned())
+        });
+        let mut heads: Vec<String> = heads.collect();
+        heads.sort_unstable();
+        heads
+    };
+    assert_eq!(shown("work"), ["work", "work.cold", "work.constprop.0"]);
+    assert_eq!(shown("work.cold"), ["work.cold"]);
+}
+
 #[test]
 fn headers_are_perfs() {
     let fixture = match fixture() {

@@ -4,6 +4,7 @@ use crate::assembly::{Assembly, Function, Functions};
 use crate::near::{Candidate, near};
 use crate::needs::Needs;
 use crate::profile::{EventId, Place, more};
+use crate::runtimes::names::native;
 use crate::runtimes::query::{self, Fit, Query};
 
 /// What the user asked for.
@@ -120,7 +121,19 @@ fn find(
     };
     let exact: Vec<usize> = among.iter().filter(has).copied().collect();
     if !exact.is_empty() {
-        return Ok(exact);
+        // `work.cold` and `work.constprop.0` are parts and copies of it: what is hot there is hot in it.
+        let is_clone = |number: &&usize| {
+            let function = &functions.all[**number];
+            let origin = function.name.split(" [clone ").next();
+            let origin = native(origin.unwrap_or_default());
+            origin != function.name
+                && exact.iter().any(|exact| {
+                    let exact = &functions.all[*exact];
+                    exact.name == origin && exact.path == function.path
+                })
+        };
+        let clones = among.iter().filter(is_clone);
+        return Ok(exact.iter().chain(clones).copied().collect());
     }
     let queries: Vec<Query> = spellings.iter().map(|text| Query::of(text)).collect();
     let fit = |number: usize| {
