@@ -43,7 +43,7 @@ const ACTIVITIES: &[Activity] = &[
         1,
         "GC",
         r"^(SVR::|WKS::|GCToOSInterface|GCHeap|gc_heap|GarbageCollect|sgen_|major_(copy|scan|mark|sweep)|
-            simple_nursery|drain_gray|mono_gc_|gray_|ms_)|sgen_",
+            simple_nursery|drain_gray|mono_gc_(collect|invoke|finali|run|scan|mark|perform|clear)|gray_|ms_)|sgen_",
     ),
     Activity::new(
         1,
@@ -63,7 +63,7 @@ const ACTIVITIES: &[Activity] = &[
         2,
         "allocation",
         r"^(JIT_New|AllocateObject|Alloc\b|AllocateString|AllocateSzArray|mono_(?:object|array|string)_new|
-            mono_gc_alloc|ves_icall_object_new|SlowAllocate)",
+            mono_gc_(?:alloc|new)|ves_icall_object_new|SlowAllocate)",
     ),
     Activity::new(3, "interpreter", r"^(interp_exec|mono_interp)"),
 ];

@@ -23,7 +23,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     },
     clean: |name| CleanName::plain(clean(name)),
     kind,
-    own: Some("classes outside java., javax., jdk., sun."),
+    own: Some("classes outside java., javax., jdk., sun., scala., kotlin., clojure."),
     recipes: recipe::HOTSPOT,
     switches: switch::HOTSPOT,
     stays_silent: Some(recipe::HOTSPOT_IS_SILENT),
@@ -61,8 +61,8 @@ const ACTIVITIES: &[Activity] = &[
         "JIT compile",
         r"^(C2Compiler|Compile::|Compiler::|C1_|Compilation::|PhaseChaitin|Phase[A-Z]|Parse::|ParseGenerator|
             IdealLoop|IdealKit|GraphKit|GraphBuilder|Matcher|IRScope|IR::|LinearScan|LIR_|LIRGenerator|
-            ci[A-Z]\w+::|Node::|\w+Node::|Type\w*::|NodeHash|ConnectionGraph|IndexSet|PhaseIFG|LiveRange|
-            OptoRuntime::generate|CompileBroker|CompileQueue|CompilationPolicy|OopFlow|InlineTree|CallGenerator|
+            ci[A-Z]\w+::|Node::|\w+Node::|Type(Int\w*|Long|F|D|Tuple|Ary|Vect\w*|\w*Ptr|Narrow\w*|Func|
+            Interfaces)?::|NodeHash|ConnectionGraph|IndexSet|PhaseIFG|LiveRange|OptoRuntime::generate|CompileBroker|CompileQueue|CompilationPolicy|OopFlow|InlineTree|CallGenerator|
             WarmCallInfo|ValueMap|Canonicalizer|SuperWord|Block(?:Begin|List)|nmethod::(?:new_nmethod|nmethod)|
             CodeBuffer|Assembler|MacroAssembler|Method(?:Liveness|Data)|JVMCI|BufferBlob|State::|RegMask|
             Instruction::|Dict::|Unique_Node_List|VectorSet|ScheduleDAG|DU_Chain)|_state::",
@@ -73,7 +73,7 @@ const ACTIVITIES: &[Activity] = &[
         r"^(ClassFileParser|ClassLoader|SystemDictionary|Klass(?:Factory|Table)|InstanceKlass::(?:link|
             initialize|verify)|Verifier|ClassVerifier|StackMap|Rewriter|ConstantPool|LinkResolver|SymbolTable|
             Symbol::|ClassLoaderData|MetaspaceShared|FileMapInfo|constantPoolHandle|StackMapFrame|
-            VerificationType|Dictionary::|PlaceholderTable|ModuleEntry|InterpreterRuntime::(?:resolve|_new|ldc)|
+            VerificationType|Dictionary::|PlaceholderTable|ModuleEntry|InterpreterRuntime::(?:resolve|ldc)|
             JVM_(?:FindClass|DefineClass|InitClass))",
     ),
     Activity::new(2, "deoptimisation", r"^(Deoptimiz|vframe|UnRoll)"),
@@ -93,7 +93,7 @@ const ACTIVITIES: &[Activity] = &[
         "allocation",
         r"^(CollectedHeap|MemAllocator|ObjAllocator|ThreadLocalAllocBuffer|InstanceKlass::allocate|
             TypeArrayKlass::allocate|ObjArrayKlass::allocate|OptoRuntime::new|Runtime1::new|
-            InterpreterRuntime::(newarray|anewarray))|_new_(instance|array|slow)|^Metaspace",
+            InterpreterRuntime::(_new|newarray|anewarray|multianewarray))|_new_(instance|array|slow)|^Metaspace",
     ),
     Activity::new(
         3,
@@ -165,7 +165,11 @@ const DOMAINS: [&str; 14] = [
 fn package(name: &str, _: &CleanName, kind: Kind) -> Whose {
     match kind {
         Kind::Runtime => return Whose::Nobody,
-        Kind::Std => return Whose::Std("java library"),
+        Kind::Std => {
+            let class = class(name);
+            let library = LIBRARIES.iter().find(|(front, _)| is_in(class, front));
+            return Whose::Std(library.map_or("java library", |(_, library)| library));
+        }
         _ => {}
     }
     let class = class(name);
@@ -199,8 +203,27 @@ fn class(name: &str) -> &str {
     method.map_or(name, |at| &name[..at])
 }
 
+/// Libraries of the languages, by the front of their packages.
+const LIBRARIES: [(&str, &str); 8] = [
+    ("java.", "java library"),
+    ("javax.", "java library"),
+    ("jdk.", "java library"),
+    ("sun.", "java library"),
+    ("com.sun.", "java library"),
+    ("scala.", "Scala library"),
+    ("kotlin.", "Kotlin library"),
+    ("clojure.", "Clojure library"),
+];
+/// Scala's compiler is a program.
+const NO_LIBRARY: &str = "scala.tools.";
+
+/// Whether a class lies in a package, however its file writes it: `java/util/HashMap`, `java.util.HashMap`.
+fn is_in(class: &str, package: &str) -> bool {
+    class.len() >= package.len()
+        && (class.bytes().zip(package.bytes())).all(|(c, p)| c == p || c == b'/' && p == b'.')
+}
+
 fn kind(name: &str, _: &CleanName) -> Kind {
-    const PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
     let own = signature(name.as_bytes()).and_then(|own| std::str::from_utf8(own).ok());
     let name = own.unwrap_or(name);
     let is_stub = !name.contains('(')
@@ -212,13 +235,10 @@ fn kind(name: &str, _: &CleanName) -> Kind {
         .strip_prefix('L')
         .filter(|_| name.contains(';'))
         .unwrap_or(name);
-    let is_library = PACKAGES.iter().any(|package| {
-        let folder = package.replace('.', "/");
-        name.starts_with(package) || path.starts_with(&folder)
-    });
+    let is_library = LIBRARIES.iter().any(|(package, _)| is_in(path, package));
     if is_stub {
         Kind::Runtime
-    } else if is_library {
+    } else if is_library && !is_in(path, NO_LIBRARY) {
         Kind::Std
     } else {
         Kind::Own
@@ -244,6 +264,18 @@ mod tests {
             ),
             (
                 "void Hot$$Lambda.0x00007f1c50001000.run()",
+                hot,
+                Habit::Unknown,
+                Kind::Own,
+            ),
+            (
+                "Lscala/collection/immutable/HashMap;get(Ljava/lang/Object;)Lscala/Option;",
+                hot,
+                Habit::Unknown,
+                Kind::Std,
+            ),
+            (
+                "void scala.tools.nsc.Global.compile(scala.Option)",
                 hot,
                 Habit::Unknown,
                 Kind::Own,

@@ -3,6 +3,46 @@
 //! In: a name of the program itself. Out: whether the language's authors wrote it. Where there is debug information, the folder of
 //! the source tells more (`Origin`). Names: GHC's z-encoding (GHC wiki, "Symbol names"), `ocamlopt`'s and Nim 1.6's output.
 
+use super::{Activity, Scope};
+
+/// What GHC's runtime does (9.0's names).
+pub(super) const HASKELLS: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^(evacuate\w*|scavenge_\w+|GarbageCollect|scheduleDoGC|performGC|gcWorkerThread|mark(CAFs|Weak\w+|Capabilit\w+|
+            StablePtr\w*)|copy_tag\w*|alloc_for_copy|initialize_gc\w*|traverse(Weak\w*|BlackholeQueue)|
+            tidyThreadList|resurrect\w+|nonmoving\w*|resize_(generations|nursery)|stash_mut_list|
+            todo_block_full|(alloc|grab_local)_todo_block|prepare_(un)?collected_gen|sweep|compact|
+            update_(fwd|bkwd)\w*)$",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(allocate\w*|alloc(Group|Block|LargeChunk|MBlock)\w*|free(Group|Chain)\w*|getMBlocks?\w*|
+            osGetMBlocks|stg_new\w*Array\w*zh|resetNurser\w+|clear_?[nN]urser\w+)$",
+    ),
+];
+
+/// What OCaml's runtime does (4.13's and 5.2's names).
+pub(super) const OCAMLS: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^(caml_(call_gc|garbage_collection|gc_\w+|(empty_)?minor_(heap\w*|collection\w*)|major_(collection|
+            slice)\w*|oldify\w*|darken\w*|compact\w*|finish_\w+_cycle|check_urgent_gc|scan_\w*roots\w*|
+            (oldify|do)_\w*roots\w*|final_(do|update)\w*|alloc_small_dispatch|opportunistic_major\w*|stw_\w+|
+            redarken\w*|ephe_\w+|sweep\w*|mark\w*)|mark_\w+|(pool_)?sweep\w*|oldify_\w+|major_collection_slice|
+            start_cycle|do_compaction|ephe_\w+|clean_slice|cycle_\w+)$",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(caml_alloc\w*|caml_(add_to|expand)_heap|expand_heap|(bf|ff|nf)_\w+|caml_shared_try_alloc|
+            pool_\w+|caml_fl_\w+)$",
+    ),
+];
+
 /// Whether a name is of OCaml's, Nim's or Haskell's library or runtime.
 #[must_use]
 pub fn is_of_library(name: &str) -> bool {
@@ -20,6 +60,12 @@ fn is_ocaml(name: &str) -> bool {
         "caml_",
     ];
     name.starts_with(['S', 'C', 'c']) && FRONTS.iter().any(|front| name.starts_with(front))
+}
+
+/// `camlHot__fib_510`: a module of OCaml, whoever wrote it.
+fn is_compiled_by_ocaml(name: &str) -> bool {
+    let is_module = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
+    name.strip_prefix("caml").is_some_and(is_module)
 }
 
 /// `cmp__system_7435`, `murmurHash__pureZhashes_192`: the module stands behind the last `__`, its folders apart by `Z`.
@@ -97,6 +143,8 @@ pub enum Language {
     Haskell,
     /// D's.
     D,
+    /// OCaml's.
+    OCaml,
 }
 
 impl Language {
@@ -106,11 +154,24 @@ impl Language {
         if is_haskell(name) {
             return Some(Self::Haskell);
         }
+        if is_ocaml(name) || is_compiled_by_ocaml(name) {
+            return Some(Self::OCaml);
+        }
         // `_D3hot3fibFiZi`
         let length = name.strip_prefix("_D")?;
         length
             .starts_with(|first: char| first.is_ascii_digit())
             .then_some(Self::D)
+    }
+
+    /// Whose names tell what its runtime does.
+    #[must_use]
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Haskell => Some(Scope::Haskell),
+            Self::OCaml => Some(Scope::OCaml),
+            Self::D => None,
+        }
     }
 
     /// Whether a function without debug information is of the runtime in a program of the language.
@@ -135,9 +196,15 @@ impl Language {
                 // What has no name of its own, a case's branch for one, is of the function in front of it.
                 let is_local =
                     name.starts_with('.') || name.starts_with("_c") || name.starts_with("_s");
-                !is_own && !is_local && name != "main"
+                !is_own && !is_local
             }
             Self::D => DS_FRONTS.iter().any(|front| name.starts_with(front)),
+            // Most of its collector are static functions of C: `mark_slice`, `bf_allocate`.
+            Self::OCaml => {
+                let is_shown = name.starts_with(|first: char| first.is_ascii_uppercase())
+                    && name.contains('.');
+                !is_shown && !is_compiled_by_ocaml(name)
+            }
         }
     }
 }
@@ -185,5 +252,17 @@ mod tests {
         assert!(is_of_ds_runtime("gc_qalloc") && !is_of_ds_runtime("fib"));
         let is_of_haskells_runtime = |name| Language::Haskell.has_in_runtime(name);
         assert!(is_of_haskells_runtime("evacuate") && !is_of_haskells_runtime("Main_zdwfib_info"));
+        // GHC writes it, and collects garbage below it.
+        assert!(is_of_haskells_runtime("main"));
+        let is_ocaml = |name| Language::of_name(name) == Some(Language::OCaml);
+        for name in ["camlHot__fib_510", "Stdlib.Map.add_200", "caml_oldify_one"] {
+            assert!(is_ocaml(name), "{name}");
+        }
+        assert!(!is_ocaml("camlp4") && !is_ocaml("Hot.fib"));
+        let is_of_ocamls_runtime = |name| Language::OCaml.has_in_runtime(name);
+        for name in ["mark_slice_darken", "bf_allocate", "main"] {
+            assert!(is_of_ocamls_runtime(name), "{name}");
+        }
+        assert!(!is_of_ocamls_runtime("camlHot__fib_510") && !is_of_ocamls_runtime("Hot.fib_510"));
     }
 }

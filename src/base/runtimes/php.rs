@@ -50,7 +50,10 @@ const ACTIVITIES: &[Activity] = &[
     Activity::new(
         1,
         "JIT compile",
-        r"^(zend_jit_|ir_|dasm_|zend_runtime_jit|tracing_jit)|zend_jit$",
+        // Compiled code calls `zend_jit_find_func_helper` and its like.
+        r"^(zend_(real_)?jit(_(hot_func|func|compile\w*|build\w*|op_array\w*|setup\w*|link\w*|trace|
+            trace_(hot|compile|start|record|optimize|allocate|build|restart|execute|add)\w*))?$|ir_|dasm_|
+            zend_runtime_jit|tracing_jit)",
     ),
     Activity::new(
         1,

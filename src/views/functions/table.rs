@@ -213,6 +213,8 @@ pub struct Functions {
     pub is_told: bool,
     /// Whose generated code there is.
     pub producers: Vec<Producer>,
+    /// By program: the language whose runtime is linked into it.
+    pub languages: IndexVec<ObjectId, Option<Language>>,
     /// What the user knows better than the rules for packages and activities.
     pub corrections: Corrections,
 }
@@ -437,6 +439,12 @@ impl<'p> TableMaker<'p> {
     }
 
     fn make(mut self) -> Functions {
+        // Nearly each symbol is a function; what grows by itself is copied several times.
+        let most = self.profile.symbols.len() + self.profile.objects.len();
+        self.ids = ItemIndex::with_capacity(most);
+        self.hashes.raw.reserve_exact(most);
+        self.marks.raw.reserve_exact(most);
+        self.out.all.raw.reserve_exact(most);
         self.out
             .of_frame
             .raw
@@ -458,6 +466,7 @@ impl<'p> TableMaker<'p> {
         self.out.basis = self.basis();
         self.out.is_told = self.rules.own.is_some();
         self.out.corrections = self.rules.corrections.clone();
+        self.out.languages = self.languages;
         self.out.producers.sort_unstable();
         self.out.producers.dedup();
         self.out

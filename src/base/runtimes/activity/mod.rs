@@ -3,7 +3,7 @@
 //! Rows of runtimes stand in their files, here are those of everything else. A row knows names and nothing of stacks: which of a
 //! stack's frames are asked, and which answer counts, is not decided here.
 
-use super::{Producer, Runtime};
+use super::{Producer, Runtime, languages};
 
 mod compilers;
 mod go;
@@ -48,6 +48,10 @@ pub enum Scope {
     Runtime(Producer),
     /// Objects with Go's table.
     Go,
+    /// Programs that GHC compiled.
+    Haskell,
+    /// Programs that OCaml's compiler made.
+    OCaml,
     /// Compilers.
     Compiler,
     /// Native objects of all kinds.
@@ -61,13 +65,20 @@ const COMPILERS: [&str; 5] = ["librustc_driver", "libLLVM", "clang", "cc1", "rus
 
 impl Scope {
     /// How many there are.
-    pub const COUNT: usize = Producer::ALL.len() + 5;
+    pub const COUNT: usize = Producer::ALL.len() + 7;
 
     /// All.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let runtimes = Producer::ALL.map(Scope::Runtime);
-        let others = [Self::Go, Self::Compiler, Self::Native, Self::Kernel];
+        let others = [
+            Self::Go,
+            Self::Haskell,
+            Self::OCaml,
+            Self::Compiler,
+            Self::Native,
+            Self::Kernel,
+        ];
         runtimes.into_iter().chain(others)
     }
 
@@ -79,7 +90,9 @@ impl Scope {
             Self::Compiler => 1,
             Self::Native => 2,
             Self::Kernel => 3,
-            Self::Runtime(producer) => 4 + producer as usize,
+            Self::Haskell => 4,
+            Self::OCaml => 5,
+            Self::Runtime(producer) => 6 + producer as usize,
         }
     }
 
@@ -88,6 +101,8 @@ impl Scope {
     pub fn name(self) -> &'static str {
         match self {
             Self::Go => "Go runtime",
+            Self::Haskell => "GHC runtime",
+            Self::OCaml => "OCaml runtime",
             Self::Compiler => "compiler",
             Self::Native => "C library",
             Self::Kernel => "kernel",
@@ -100,6 +115,8 @@ impl Scope {
     pub fn rows(self) -> &'static [Activity] {
         match self {
             Self::Go => go::ROWS,
+            Self::Haskell => languages::HASKELLS,
+            Self::OCaml => languages::OCAMLS,
             Self::Compiler => compilers::ROWS,
             Self::Native => native::ROWS,
             Self::Kernel => kernel::ROWS,

@@ -32,7 +32,7 @@ use crate::profile::{
     CpuMode, Frame, FrameId, ObjectId, Origin, Profile, StackEnd, StackId, Symbol, SymbolId,
 };
 use crate::runtimes::crates::{crates_of_method, is_rust_std, may_be_rust_std};
-use crate::runtimes::languages::is_of_library;
+use crate::runtimes::languages::{Language, is_of_library};
 use crate::runtimes::package::{GO_LIBRARY, npm, of_go, pypi};
 use crate::runtimes::tails::telling;
 use crate::runtimes::{Activity as Row, Ecosystem, Producer, Scope, Tier, Whose};
@@ -159,8 +159,9 @@ pub struct Payers<'p> {
     /// The same of those that are no packages.
     nobodies: Vec<(&'static str, PayerId)>,
     activities: IndexVec<ActivityId, &'static str>,
-    /// The one that was asked for last.
+    /// Those that were asked for last.
     last: ActivityId,
+    last_payer: PayerId,
     /// What automatons of activities have made of themselves, by scope.
     caches: RefCell<FxHashMap<usize, Cache>>,
 }
@@ -175,8 +176,8 @@ impl<'p> Payers<'p> {
             objects: Objects::of(profile),
             of_symbol: index_vec![None; profile.symbols.len()],
             of_object: FxHashMap::default(),
-            known: IndexVec::new(),
-            natures: IndexVec::new(),
+            known: IndexVec::with_capacity(profile.symbols.len()),
+            natures: IndexVec::with_capacity(profile.symbols.len()),
             libraries: index_vec![RUST],
             of_frame: index_vec![None; profile.frames.len()],
             payers: IndexVec::new(),
@@ -185,6 +186,7 @@ impl<'p> Payers<'p> {
             nobodies: Vec::new(),
             activities: IndexVec::new(),
             last: ActivityId(0),
+            last_payer: PayerId(0),
             caches: RefCell::default(),
         }
     }
@@ -330,12 +332,19 @@ impl<'p> Payers<'p> {
             name,
             path,
         };
-        if let Some(known) = self.numbers.get(&payer) {
-            return *known;
+        // One package has many functions.
+        if self.payers.get(self.last_payer) == Some(&payer) {
+            return self.last_payer;
         }
-        let id = self.payers.push(payer.clone());
-        self.numbers.insert(payer, id);
-        id
+        self.last_payer = match self.numbers.get(&payer) {
+            Some(known) => *known,
+            None => {
+                let id = self.payers.push(payer.clone());
+                self.numbers.insert(payer, id);
+                id
+            }
+        };
+        self.last_payer
     }
 
     /// Whether the next frame outwards of another package is of Rust's library.
@@ -668,8 +677,10 @@ impl<'p> Payers<'p> {
             };
         }
         if !self.objects.is_rust(id) {
+            let name = spelled(symbol).unwrap_or(&symbol.name);
+            let language = self.functions.languages[id].filter(|language| *language != Language::D);
             return match kind {
-                Kind::Std if is_of_library(spelled(symbol).unwrap_or(&symbol.name)) => {
+                Kind::Std if language.is_some() || is_of_library(name) => {
                     Whose::Std("standard library")
                 }
                 Kind::Std => Whose::Std("C library"),
@@ -719,6 +730,7 @@ impl<'p> Payers<'p> {
         };
         let is_go = id.is_some_and(|id| self.objects.is_go(id));
         let is_compiler = id.is_some_and(|id| self.objects.is_compiler(id));
+        let of_language = |id: ObjectId| self.functions.languages[id].and_then(Language::scope);
         let scopes = match part {
             Part::Nothing => [None, None],
             Part::Kernel => [Some(Scope::Kernel), None],
@@ -726,6 +738,7 @@ impl<'p> Payers<'p> {
             Part::Runtime(scope) => [Some(*scope), Some(Scope::Native)],
             _ if is_compiler => [Some(Scope::Compiler), Some(Scope::Native)],
             _ if is_go => [Some(Scope::Go), Some(Scope::Native)],
+            Part::Program(_) => [id.and_then(of_language), Some(Scope::Native)],
             _ => [Some(Scope::Native), None],
         };
         let mut caches = self.caches.borrow_mut();

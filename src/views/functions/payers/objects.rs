@@ -35,7 +35,7 @@ pub(super) enum Part {
 }
 
 /// Libraries of C and of languages that compile to machine code, which pay for nothing, up to where versions begin.
-const C_LIBRARIES: [&str; 30] = [
+const C_LIBRARIES: [&str; 31] = [
     "libc",
     "libpthread",
     "libm",
@@ -62,6 +62,7 @@ const C_LIBRARIES: [&str; 30] = [
     "libgphobos",
     "libquadmath",
     "libatomic",
+    "libffi",
     "libasan",
     "libtsan",
     "libubsan",
@@ -255,10 +256,17 @@ fn is_library(name: &str, word: &str) -> bool {
     })
 }
 
-/// The name of a file without version and hash: `libLLVM.so` of `libLLVM.so.20.1`.
+/// The name of a file without version and hash: `libLLVM.so` of `libLLVM.so.20.1`. One that is a hash alone is called by the folder of
+/// what it was copied from: `swc-native-0` of `swc-native-0/v1/072bb3….node`.
 pub(super) fn label(path: &str) -> String {
     let name = crate::runtimes::names::clean_object(path);
     let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    let is_digit = |c: char| c.is_ascii_hexdigit();
+    if name.find(|c| !is_digit(c)).unwrap_or(name.len()) >= 32 {
+        let is_telling = |folder: &&str| !folder.trim_start_matches('v').chars().all(is_digit);
+        let folder = path.rsplit('/').skip(1).find(is_telling);
+        return folder.unwrap_or(name).to_owned();
+    }
     let name = match name.find(".so.") {
         Some(at) => &name[..at + 3],
         None => name,
@@ -320,6 +328,10 @@ mod tests {
             ),
             ("/lib/libz.so.1.2.13", "libz.so"),
             ("/lib/libfoo-1.2.so", "libfoo-1.2.so"),
+            (
+                "/h/.cache/swc-native-0/v1/072bb3b281a77d086a53984a212b23047a706eaa.node",
+                "swc-native-0",
+            ),
         ] {
             assert_eq!(label(path), name);
         }

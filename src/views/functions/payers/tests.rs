@@ -430,10 +430,8 @@ fn rows_are_those_whose_patterns_fit_one_by_one() {
         "runtime.mallocgc",
         "operationNewArray",
     ];
-    let scopes = Producer::ALL.map(Scope::Runtime).into_iter();
-    let others = [Scope::Go, Scope::Compiler, Scope::Native, Scope::Kernel];
     let mut found = 0;
-    for scope in scopes.chain(others) {
+    for scope in Scope::all() {
         let mut caches = FxHashMap::default();
         for name in NAMES {
             let fits = |pattern: &str| {
@@ -454,4 +452,63 @@ fn rows_are_those_whose_patterns_fit_one_by_one() {
         }
     }
     assert!(found > 40, "{found}");
+}
+
+/// Functions whose names begin as those of another activity do.
+#[test]
+fn what_is_called_alike_is_not_the_same() {
+    use Producer::{HotSpot, Mono, Php, Yjit};
+    for (scope, name, expected) in [
+        (
+            Scope::Runtime(HotSpot),
+            "TypeArrayKlass::allocate_common",
+            Some("allocation"),
+        ),
+        (
+            Scope::Runtime(HotSpot),
+            "InterpreterRuntime::_new",
+            Some("allocation"),
+        ),
+        (
+            Scope::Runtime(HotSpot),
+            "TypeInstPtr::xmeet_helper",
+            Some("JIT compile"),
+        ),
+        (
+            Scope::Runtime(HotSpot),
+            "Type::hashcons",
+            Some("JIT compile"),
+        ),
+        (
+            Scope::Runtime(Mono),
+            "mono_gc_alloc_obj",
+            Some("allocation"),
+        ),
+        (Scope::Runtime(Mono), "mono_gc_collect", Some("GC")),
+        (
+            Scope::Runtime(Yjit),
+            "objspace_xmalloc0",
+            Some("allocation"),
+        ),
+        (
+            Scope::Runtime(Php),
+            "zend_jit_find_func_helper",
+            Some("interpreter"),
+        ),
+        (
+            Scope::Runtime(Php),
+            "zend_jit_trace_hot_root",
+            Some("JIT compile"),
+        ),
+        (Scope::Runtime(Php), "zend_jit", Some("JIT compile")),
+        (Scope::OCaml, "mark_slice_darken", Some("GC")),
+        (Scope::OCaml, "caml_oldify_one", Some("GC")),
+        (Scope::OCaml, "bf_allocate", Some("allocation")),
+        (Scope::OCaml, "Hot.fib_510", None),
+        (Scope::Haskell, "scavenge_block", Some("GC")),
+        (Scope::Haskell, "Main_zdwfib_info", None),
+    ] {
+        let said = row_of(scope, &mut FxHashMap::default(), name);
+        assert_eq!(said.map(|row| row.name), expected, "{scope:?} {name}");
+    }
 }

@@ -10,7 +10,9 @@ use super::spells::{SHARES, SHORTEST, longest_by_chance};
 use super::timeline::{FEWEST, Suspects, Usual};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{EventId, EventSummary, FrameId, Profile, Sampling, StackId, ThreadId};
+use crate::profile::{
+    EventId, EventSummary, FrameId, Portion, Profile, Sampling, StackId, ThreadId,
+};
 
 /// Samples a second that are looked at, and for what these leave.
 const LOOKS: [u64; 2] = [200, 800];
@@ -82,13 +84,15 @@ pub(super) fn suspects(
         profile.threads.iter().map(|_| (0, Vec::new())).collect();
     let portions: Vec<_> = profile.portions().collect();
     let usual = Usual::of(profile, functions, event);
+    let is_whole = |of: &Portion| of.event == event && usual.has(profile, functions, of);
+    let are_whole: Vec<bool> = portions.iter().map(is_whole).collect();
     let mut is_ordered = true;
     let mut last = 0;
     for moment in profile.moments() {
-        let of = &portions[moment.portion];
-        if of.event != event || !usual.has(profile, functions, of) {
+        if !are_whole[moment.portion] {
             continue;
         }
+        let of = &portions[moment.portion];
         is_ordered &= moment.time >= last;
         last = moment.time;
         let (count, looks) = &mut threads[of.thread];

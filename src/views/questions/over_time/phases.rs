@@ -163,13 +163,12 @@ impl Columns {
             paths_of[usize::from(*is_leaf)].get_or_add(*function, Vec::new);
         }
         for (path, _) in paths {
-            let of = &timeline.paths[path];
-            for function in &*of.functions {
+            for function in timeline.functions_of(path) {
                 if let Some(paths) = paths_of[0].get(*function) {
                     paths.push(path);
                 }
             }
-            if let Some(paths) = paths_of[1].get(of.leaf) {
+            if let Some(paths) = paths_of[1].get(timeline.paths[path].leaf) {
                 paths.push(path);
             }
         }

@@ -52,7 +52,7 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
         rest = behind;
         *sum = moments.len() as u32;
         for (path, count) in counts.of(moments) {
-            for function in &*timeline.paths[path].functions {
+            for function in timeline.functions_of(path) {
                 if let Some(row) = rows.get(*function) {
                     row[at] += count;
                 }

@@ -201,7 +201,7 @@ impl Followed {
     ) -> &[(u32, usize)] {
         let (from, to) = self.of_path[path].unwrap_or_else(|| {
             let from = self.all.len();
-            let functions = timeline.paths[path].functions.iter().enumerate();
+            let functions = timeline.functions_of(path).iter().enumerate();
             let followed = functions.filter_map(|(depth, of)| Some((open.place(*of)?, depth)));
             self.all.extend(followed);
             self.met.push(path);
@@ -318,7 +318,7 @@ fn find_runs(
         // What a wait happened in goes on behind it.
         while let Some(next) = waits.get(wait).filter(|next| next.time <= moment.time) {
             place += 1;
-            for function in &*timeline.paths[next.path].functions {
+            for function in timeline.functions_of(next.path) {
                 if let Some(of) = open.get(*function).filter(|of| of.last + 1 == place) {
                     of.last = place;
                 }

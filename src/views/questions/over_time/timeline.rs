@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::functions::tally::Count;
 use crate::functions::{FunctionId, Functions};
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{IndexVec, Part, index_vec};
 use crate::profile::{
     CpuMode, EventId, EventSummary, Frame, FrameId, Portion, Profile, StackId, ThreadId, Wait,
 };
@@ -30,8 +30,8 @@ pub(super) struct Moment {
 /// What a stack has in it, without what an interrupt put on top of it.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// Its functions, each once, from the root inwards; of suspects those alone.
-    pub(super) functions: Box<[FunctionId]>,
+    /// Its functions in [`Timeline::in_paths`].
+    functions: Part<FunctionId>,
     /// Whether own code is in it.
     is_own: bool,
     /// The innermost one.
@@ -110,6 +110,8 @@ pub(super) struct Timeline<'p> {
     /// Where threads went to sleep, in order of time, if stacks tell that.
     waits: Vec<Moment>,
     pub(super) paths: IndexVec<PathId, Path>,
+    /// Functions of all paths, one behind the other.
+    in_paths: Vec<FunctionId>,
     /// When threads were on no processor, if that is known.
     all_waits: &'p [Wait],
     /// Threads with own code, or all where none has.
@@ -193,7 +195,7 @@ impl<'p> Timeline<'p> {
             maker.paths[path].is_own
         };
         let are_own = own.contains(&true) || others.any(|of| is_of_other(&of) && is_own(&of));
-        let paths = maker.paths;
+        let (paths, in_paths) = (maker.paths, maker.in_paths);
         let mut is_looked_at = if are_own {
             own
         } else {
@@ -211,6 +213,7 @@ impl<'p> Timeline<'p> {
             moments,
             waits,
             paths,
+            in_paths,
             all_waits: &profile.waits,
             threads: threads.map(|(thread, _)| thread).collect(),
             are_own,
@@ -241,6 +244,11 @@ impl<'p> Timeline<'p> {
             });
         }
         total
+    }
+
+    /// The functions of a path, each once, from the root inwards; of suspects those alone.
+    pub(super) fn functions_of(&self, path: PathId) -> &[FunctionId] {
+        self.paths[path].functions.of(&self.in_paths)
     }
 
     pub(super) fn knows_waits(&self) -> bool {
@@ -424,7 +432,7 @@ impl ByFunction<usize> {
         paths: impl Iterator<Item = (PathId, u32)>,
     ) {
         for (path, count) in paths {
-            for function in &*timeline.paths[path].functions {
+            for function in timeline.functions_of(path) {
                 *self.get_or_add(*function, || 0) += count as usize;
             }
         }
@@ -470,8 +478,8 @@ struct Maker<'p> {
     frames: IndexVec<FrameId, Seen>,
     /// By function: the last path that it was met in.
     met_in: IndexVec<FunctionId, PathId>,
-    /// The functions of the path at hand.
-    functions_of_path: Vec<FunctionId>,
+    /// Functions of all paths.
+    in_paths: Vec<FunctionId>,
 }
 
 /// No path: there are not so many.
@@ -503,7 +511,7 @@ impl<'p> Maker<'p> {
             known: FxHashMap::default(),
             frames,
             met_in: index_vec![NO_PATH; functions.all.len()],
-            functions_of_path: Vec::new(),
+            in_paths: Vec::new(),
         }
     }
 
@@ -537,31 +545,33 @@ impl<'p> Maker<'p> {
         let frames = self.profile.frames_of(entry.stack, &entry.leaf);
         let root = self.functions.of_frame(frames[frames.len() - 1]);
         let path = self.paths.next_idx();
-        let functions = &mut self.functions_of_path;
-        functions.clear();
-        let (mut leaf, mut is_own) = (None, false);
-        for frame in frames.iter().rev() {
+        let first = self.in_paths.len();
+        // All flags of what was met, and how much of the stack that is.
+        let (mut met, mut length) = (Seen(0), frames.len());
+        let is_named = |frame: &FrameId| self.frames[*frame].function().is_some();
+        for (depth, frame) in frames.iter().rev().enumerate() {
             let seen = self.frames[*frame];
-            if seen.has(Seen::INTERRUPT) && leaf.is_some() {
-                break;
+            // Of most frames nothing is asked, and there are a hundred in a stack.
+            if seen.has(Seen::WANTED | Seen::INTERRUPT) {
+                let outwards = &frames[frames.len() - depth..];
+                if seen.has(Seen::INTERRUPT) && outwards.iter().any(is_named) {
+                    length = depth;
+                    break;
+                }
+                if let Some(function) = seen.function().filter(|_| seen.has(Seen::WANTED))
+                    && std::mem::replace(&mut self.met_in[function], path) != path
+                {
+                    self.in_paths.push(function);
+                }
             }
-            let Some(function) = seen.function() else {
-                continue;
-            };
-            (leaf, is_own) = (Some(function), is_own | seen.has(Seen::OWN));
-            if !seen.has(Seen::WANTED) {
-                continue;
-            }
-            let met_in = &mut self.met_in[function];
-            if *met_in != path {
-                *met_in = path;
-                functions.push(function);
-            }
+            met = Seen(met.0 | seen.0);
         }
+        let mut inwards = frames[frames.len() - length..].iter();
+        let leaf = inwards.find_map(|frame| self.frames[*frame].function());
         self.paths.push(Path {
-            functions: functions.as_slice().into(),
+            functions: Part::new(first..self.in_paths.len()),
             leaf: leaf.unwrap_or(root),
-            is_own,
+            is_own: met.has(Seen::OWN),
             is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
         });
         self.known.insert(key, path);
