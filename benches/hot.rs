@@ -304,9 +304,9 @@ fn jitdump(bencher: Bencher<'_, '_>) {
     bencher
         .counter(BytesCount::new(bytes.len()))
         .bench_local(|| {
-            pjit::jitdump::dump::parse(black_box(&bytes))
-                .map(|dump| dump.loads.len())
-                .ok()
+            let mut reader = pjit::jitdump::dump::Reader::new(black_box(&bytes)).ok()?;
+            while reader.step().is_some() {}
+            Some(reader.counts().loads)
         });
 }
 

@@ -1,11 +1,11 @@
 //! A jitdump of any bytes: records, line tables, unwinding records, lints and lists.
 #![no_main]
 
-use pjit::jitdump::debug_info::CodeOfLines;
+use pjit::jitdump::dump::{Content, Reader};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let survey = pjit::jitdump::survey::survey(bytes);
-    let Ok(dump) = pjit::jitdump::dump::parse(bytes) else {
+    let Ok(mut reader) = Reader::new(bytes) else {
         assert!(survey.is_err());
         return;
     };
@@ -19,15 +19,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         unwinding: true,
     };
     pjit::output::jitdump::write_summary(b"x", &survey, &lints, &mut text).expect("memory");
-    pjit::output::jitdump::write_lists(bytes, survey.producer, lists, &mut text).expect("memory");
+    pjit::output::jitdump::write_lists(bytes, &survey, lists, &mut text).expect("memory");
     assert!(text.iter().all(|&b| b == b'\n' || (b >= 0x20 && b != 0x7f)));
-    for load in &dump.loads {
-        let code = CodeOfLines {
-            address: load.address,
-            size: load.size,
-            name: load.name,
-            producer: dump.producer,
+    while let Some((_, content)) = reader.step() {
+        let Content::Load(load) = content else {
+            continue;
         };
+        let code = load.of_lines(survey.producer);
         let _ = load.lines.as_ref().map(|lines| lines.lines(&code).len());
         let _ = load.unwinding.as_ref().map(|u| {
             (

@@ -143,6 +143,6 @@ fn jitdump(
     };
     let findings = lint(&survey, pid_in_name(path, survey.header.pid));
     write_summary(path.as_os_str().as_encoded_bytes(), &survey, &findings, out)?;
-    write_lists(bytes, survey.producer, lists, out)?;
+    write_lists(bytes, &survey, lists, out)?;
     Ok(Ok(findings.iter().map(|finding| finding.grade).max()))
 }

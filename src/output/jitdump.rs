@@ -3,14 +3,16 @@
 //! The one writer that does not print a profile: its subject is the file itself. Names are arbitrary bytes and
 //! stand last in their lines.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use crate::arch::Arch;
-use crate::jitdump::dump::{Content, Header, Load, Move, Reader, RecordHead};
+use crate::jitdump::dump::{Content, Load, Move, Reader, RecordHead};
 use crate::jitdump::lint::{
     Finding, Grade, HeaderClock, header_clock, many, records_on_wall_clock, seconds, unit_name,
 };
-use crate::jitdump::survey::{Occurrences, Survey, code_of_lines};
+use crate::jitdump::survey::{Odd, Survey};
 use crate::jitdump::unwinding::Unwinding;
 use crate::runtimes::Producer;
 
@@ -29,12 +31,6 @@ pub struct Lists {
     pub unwinding: bool,
 }
 
-impl Lists {
-    const fn any(self) -> bool {
-        self.functions || self.records || self.lines || self.unwinding
-    }
-}
-
 /// Prints what `survey` found in the file called `name`, and what is wrong with it.
 ///
 /// # Errors
@@ -46,7 +42,7 @@ pub fn write_summary(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "File: {}", harmless_bytes(name))?;
-    let lines = [
+    let facts = [
         ("Format", format(survey)),
         ("Producer", producer(survey)),
         ("Process", process(survey)),
@@ -55,73 +51,71 @@ pub fn write_summary(
         ("Time", times(survey)),
         ("Code", code(survey)),
         ("Addresses", addresses(survey)),
-        ("Lines", debug_info(survey)),
+        ("Lines", lines(survey)),
         ("Unwinding", unwinding(survey)),
     ];
-    for (title, text) in lines {
+    for (title, text) in facts {
         writeln!(out, "  {title:<12} {text}")?;
     }
     write_findings(survey.producer, findings, out)
 }
 
 fn write_findings(producer: Producer, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
-    if findings.is_empty() {
-        return writeln!(out, "  {:<12} none", "Lints");
-    }
-    let of = |grade| findings.iter().filter(|f| f.grade == grade).count() as u64;
-    let counts = [
+    const GRADES: [(Grade, &str); 3] = [
         (Grade::Error, "error"),
         (Grade::Warning, "warning"),
         (Grade::Note, "note"),
     ];
-    let counts = counts.map(|(grade, noun)| (of(grade), noun));
+    let of = |grade| {
+        findings
+            .iter()
+            .filter(move |finding| finding.grade == grade)
+    };
+    let counts = GRADES.map(|(grade, noun)| (of(grade).count() as u64, noun));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts.map(|&(count, noun)| many(count, noun)).collect();
-    writeln!(out, "  {:<12} {}", "Lints", counts.join(", "))?;
-    for finding in findings {
-        let grade = match finding.grade {
-            Grade::Error => "error",
-            Grade::Warning => "warning",
-            Grade::Note => "note",
-        };
-        let place = finding
-            .offset
-            .map_or_else(String::new, |offset| format!(" [{offset:#x}]"));
-        let usual = if finding.usual {
-            format!(" (usual for {})", producer.row().short_name)
-        } else {
-            String::new()
-        };
-        writeln!(out, "    {grade}: {}{usual}{place}", finding.text)?;
+    let counts = counts.map(|&(count, noun)| many(count, noun));
+    writeln!(out, "  {:<12} {}", "Lints", joined(counts, "none"))?;
+    for (grade, noun) in GRADES {
+        for finding in of(grade) {
+            write!(out, "    {noun}: {}", finding.text)?;
+            if finding.usual {
+                write!(out, " (usual for {})", producer.row().short_name)?;
+            }
+            if let Some(offset) = finding.offset {
+                write!(out, " [{offset:#x}]")?;
+            }
+            writeln!(out)?;
+        }
     }
     Ok(())
 }
 
-fn format(survey: &Survey) -> String {
-    let header = &survey.header;
-    if header.missing {
-        return format!(
-            "jitdump records without a header; {} bytes",
-            survey.file_size
-        );
+/// The parts in a line, or a word where there are none.
+fn joined(parts: impl Iterator<Item = String>, none: &str) -> String {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        return none.to_owned();
     }
-    let order = if header.big_endian {
-        "big endian"
+    parts.join(", ")
+}
+
+fn format(survey: &Survey) -> String {
+    let (header, bytes) = (&survey.header, survey.file_size);
+    if header.missing {
+        return format!("jitdump records without a header; {bytes} bytes");
+    }
+    let order = if header.big_endian { "big" } else { "little" };
+    let counter = if header.arch_timestamps {
+        " (processor counter)"
     } else {
-        "little endian"
+        ""
     };
     format!(
-        "jitdump version {}, {}, {order}, header of {} bytes, flags {:#x}{}; {} bytes",
+        "jitdump version {}, {}, {order} endian, header of {} bytes, flags {:#x}{counter}; {bytes} bytes",
         header.version,
         machine(header.elf_machine),
         header.size,
         header.flags,
-        if header.arch_timestamps {
-            " (processor counter)"
-        } else {
-            ""
-        },
-        survey.file_size
     )
 }
 
@@ -144,40 +138,36 @@ fn machine(number: u32) -> String {
 
 fn producer(survey: &Survey) -> String {
     let (like, asked) = survey.names_like;
-    let name = survey.producer.row().name;
+    let (name, asked) = (survey.producer.row().name, many(asked, "name"));
     if survey.producer == Producer::Unknown {
-        return format!("{name} (nothing characteristic in {})", many(asked, "name"));
-    }
-    let by = if like > 0 {
-        format!("by {like} of {}", many(asked, "name"))
+        format!("{name} (nothing characteristic in {asked})")
+    } else if like > 0 {
+        format!("{name}, by {like} of {asked}")
     } else {
-        "by the form of header or records".to_owned()
-    };
-    format!("{name}, {by}")
+        format!("{name}, by the form of header or records")
+    }
 }
 
 fn process(survey: &Survey) -> String {
-    let writers = &survey.writers;
-    let mut text = format!("pid {}", survey.header.pid);
-    let pids: Vec<u32> = writers.pids.keys().copied().collect();
-    if !pids.is_empty() && pids != [survey.header.pid] {
-        text.push_str(&format!("; records of pid {}", listed(&pids)));
+    let Survey { pids, tids, .. } = survey;
+    let own = survey.header.pid;
+    let mut text = format!("pid {own}");
+    if pids.iter().any(|&pid| pid != own) {
+        text.push_str(&format!("; records of pid {}", listed(pids)));
     }
-    let tids: Vec<u32> = writers.tids.keys().copied().collect();
-    match tids.as_slice() {
-        [] => {}
-        [tid] => text.push_str(&format!("; code loaded by thread {tid}")),
-        _ => text.push_str(&format!("; code loaded by threads {}", listed(&tids))),
+    if !tids.is_empty() {
+        let s = if tids.len() == 1 { "" } else { "s" };
+        text.push_str(&format!("; code loaded by thread{s} {}", listed(tids)));
     }
     text
 }
 
 /// The first few of them.
-fn listed(numbers: &[u32]) -> String {
+fn listed(numbers: &BTreeSet<u32>) -> String {
     const SHOWN: usize = 6;
-    let shown: Vec<String> = numbers.iter().take(SHOWN).map(u32::to_string).collect();
+    let shown = numbers.iter().take(SHOWN).map(u32::to_string);
     let more = if numbers.len() > SHOWN { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
+    format!("{}{more}", joined(shown, ""))
 }
 
 fn header_time(survey: &Survey) -> String {
@@ -189,12 +179,9 @@ fn header_time(survey: &Survey) -> String {
         }
         HeaderClock::Records => format!("{} s, on the clock of the records", seconds(time)),
         HeaderClock::Wall { unit } => {
-            let whole_second = time / (1_000_000_000 / unit);
-            format!(
-                "{time}, {} since 1970: {}",
-                unit_name(unit),
-                utc(whole_second)
-            )
+            let whole_seconds = time / (1_000_000_000 / unit);
+            let (unit, date) = (unit_name(unit), utc(whole_seconds));
+            format!("{time}, {unit} since 1970: {date}")
         }
         HeaderClock::Unknown => format!("{time}, on an unknown clock"),
     }
@@ -202,45 +189,33 @@ fn header_time(survey: &Survey) -> String {
 
 fn records(survey: &Survey) -> String {
     let counts = &survey.counts;
-    let unknown: u64 = counts.unknown;
     let kinds = [
         (counts.loads, "LOAD"),
         (counts.moves, "MOVE"),
         (counts.debug_infos, "DEBUG_INFO"),
         (counts.unwindings, "UNWINDING_INFO"),
         (counts.closes, "CLOSE"),
-        (unknown, "unknown"),
+        (counts.unknown, "unknown"),
     ];
-    let shown: Vec<String> = kinds
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| format!("{count} {kind}"))
-        .collect();
-    if shown.is_empty() {
-        "none".to_owned()
-    } else {
-        shown.join(", ")
-    }
+    let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+    joined(kinds.map(|(count, kind)| format!("{count} {kind}")), "none")
 }
 
 fn times(survey: &Survey) -> String {
-    let times = &survey.times;
-    let Some(first) = times.first else {
+    let Some(first) = survey.times.first else {
         return "none".to_owned();
     };
+    let last = survey.times.last;
     if survey.header.arch_timestamps {
-        return format!("{first} to {} (counter values)", times.last);
+        return format!("{first} to {last} (counter values)");
     }
     let clock = if records_on_wall_clock(survey) {
         "nanoseconds since 1970"
     } else {
         "CLOCK_MONOTONIC, by the look of it"
     };
-    let (from, to) = (seconds(first), seconds(times.last));
-    format!(
-        "{from} to {to} s, {} s in all ({clock})",
-        seconds(times.last.saturating_sub(first))
-    )
+    let (from, to, span) = (seconds(first), seconds(last), seconds(last - first));
+    format!("{from} to {to} s, {span} s in all ({clock})")
 }
 
 fn code(survey: &Survey) -> String {
@@ -260,68 +235,53 @@ fn code(survey: &Survey) -> String {
 }
 
 fn addresses(survey: &Survey) -> String {
-    let code = &survey.code;
     let parts = [
-        (code.repeated, "the same code again"),
-        (code.replaced, "in the place of an earlier function"),
-        (code.overlapping, "across earlier functions"),
+        (survey.count(Odd::Repeated), "the same code again"),
+        (survey.code.replaced, "in the place of an earlier function"),
+        (survey.code.overlapping, "across earlier functions"),
     ];
-    let used: Vec<String> = parts
-        .iter()
-        .filter(|(found, _)| found.count > 0)
-        .map(|(found, what)| format!("{} {what}", many(found.count, "LOAD")))
-        .collect();
-    if used.is_empty() {
-        "none used twice".to_owned()
-    } else {
-        used.join(", ")
-    }
+    let used = parts.iter().filter(|(count, _)| *count > 0);
+    let used = used.map(|&(count, how)| format!("{} {how}", many(count, "LOAD")));
+    joined(used, "none used twice")
 }
 
-fn debug_info(survey: &Survey) -> String {
-    let debug = &survey.debug;
-    if debug.functions == 0 {
+fn lines(survey: &Survey) -> String {
+    let lines = &survey.lines;
+    if lines.functions == 0 {
         return "none".to_owned();
     }
     format!(
         "{} in {} of {}",
-        many(debug.entries, "line"),
-        many(debug.functions, "function"),
-        many(debug.files, "file")
+        many(lines.entries, "line"),
+        many(lines.functions, "function"),
+        many(lines.files, "file")
     )
 }
 
 fn unwinding(survey: &Survey) -> String {
-    let facts = &survey.unwinding;
-    if facts.functions == 0 {
+    if survey.unwindings == 0 {
         return "none".to_owned();
     }
-    let described = facts.functions - facts.empty.count;
-    let mut text = format!(
-        "{described} described, {} with an empty table",
-        facts.empty.count
-    );
-    let mut sizes: Vec<(&(u64, u64, u64), &Occurrences)> = facts.sizes.iter().collect();
-    sizes.sort_by_key(|&(sizes, found)| (std::cmp::Reverse(found.count), *sizes));
-    let shown: Vec<String> = sizes
-        .iter()
-        .take(3)
-        .map(|((data, header, mapped), found)| {
-            format!("{data}/{header}/{mapped} ({})", found.count)
-        })
-        .collect();
+    let empty = survey.count(Odd::EmptyUnwinding);
+    let described = survey.unwindings - empty;
+    let mut sizes: Vec<_> = survey.unwinding_sizes.iter().collect();
+    sizes.sort_by_key(|&(_, count)| Reverse(count));
+    let shown = sizes.iter().take(3);
+    let shown = shown.map(|((data, header, mapped), n)| format!("{data}/{header}/{mapped} ({n})"));
+    let shown = joined(shown, "");
     let more = if sizes.len() > 3 { ", …" } else { "" };
-    let layout = if facts.header_first.count > 0 {
+    let layout = if survey.count(Odd::HeaderFirst) > 0 {
         "; header in front"
     } else {
         ""
     };
-    text.push_str(&format!(
-        "; data/header/mapped bytes: {}{more}{layout}",
-        shown.join(", ")
-    ));
-    text
+    format!(
+        "{described} described, {empty} with an empty table; data/header/mapped bytes: {shown}{more}{layout}"
+    )
 }
+
+/// The line or lines that a list has for a record.
+type Show = fn(&Survey, RecordHead, &Content<'_>) -> Option<String>;
 
 /// Prints the lists of a dump.
 ///
@@ -329,144 +289,101 @@ fn unwinding(survey: &Survey) -> String {
 /// When `out` cannot be written.
 pub fn write_lists(
     bytes: &[u8],
-    producer: Producer,
+    survey: &Survey,
     lists: Lists,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    if !lists.any() {
-        return Ok(());
-    }
-    if lists.records {
-        writeln!(
-            out,
-            "\nRecords:\n{:>10} {:>9} {:>20} {:<14} Content",
-            "Offset", "Size", "Time", "Kind"
-        )?;
-        each(bytes, |clock, head, content| {
-            record(clock, head, content, out)
-        })?;
-    }
-    if lists.functions {
-        writeln!(
-            out,
-            "\nFunctions:\n{:>8} {:>18} {:>8} {:>20} {:>10} {:<3} Name",
-            "Index", "Address", "Size", "Time", "Tid", "Has"
-        )?;
-        each(bytes, |clock, _, content| function(clock, content, out))?;
-    }
-    if lists.lines {
-        writeln!(out, "\nLines:")?;
-        each(bytes, |_, _, content| lines_of(content, producer, out))?;
-    }
-    if lists.unwinding {
-        writeln!(
-            out,
-            "\nUnwinding information:\n{:>18} {:>8} {:>8} {:>8} {:>8} {:<6} {:>18} Name",
-            "Address", "Size", "Data", "Header", "Mapped", "Layout", "eh_frame at"
-        )?;
-        each(bytes, |_, _, content| unwinding_of(content, out))?;
-    }
-    Ok(())
-}
-
-fn each<'a>(
-    bytes: &'a [u8],
-    mut print: impl FnMut(Clock, RecordHead, &Content<'a>) -> io::Result<()>,
-) -> io::Result<()> {
-    let Ok(mut reader) = Reader::new(bytes) else {
-        return Ok(());
-    };
-    let clock = Clock {
-        counts_cycles: reader.header().arch_timestamps,
-    };
-    while let Some((head, content)) = reader.step() {
-        print(clock, head, &content)?;
-    }
-    Ok(())
-}
-
-/// How a dump's times are to be read.
-#[derive(Clone, Copy)]
-struct Clock {
-    counts_cycles: bool,
-}
-
-impl Clock {
-    fn show(self, time: u64) -> String {
-        if self.counts_cycles {
-            time.to_string()
-        } else {
-            seconds(time)
+    let lists: [(bool, &str, Show); 4] = [
+        (
+            lists.records,
+            "Records:\n    Offset      Size                 Time Kind           Content",
+            record,
+        ),
+        (
+            lists.functions,
+            "Functions:\n   Index            Address     Size                 Time        Tid Has Name",
+            function,
+        ),
+        (lists.lines, "Lines:", lines_of),
+        (
+            lists.unwinding,
+            "Unwinding information:\n           Address     Size     Data   Header   Mapped Layout        eh_frame at Name",
+            unwinding_of,
+        ),
+    ];
+    for (_, heading, show) in lists.iter().filter(|(is_wanted, ..)| *is_wanted) {
+        writeln!(out, "\n{heading}")?;
+        let mut reader = Reader::new(bytes).map_err(io::Error::other)?;
+        while let Some((head, content)) = reader.step() {
+            if let Some(text) = show(survey, head, &content) {
+                writeln!(out, "{text}")?;
+            }
         }
     }
+    Ok(())
 }
 
-fn record(
-    clock: Clock,
-    head: RecordHead,
-    content: &Content<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn shown_time(survey: &Survey, time: u64) -> String {
+    if survey.header.arch_timestamps {
+        time.to_string()
+    } else {
+        seconds(time)
+    }
+}
+
+fn record(survey: &Survey, head: RecordHead, content: &Content<'_>) -> Option<String> {
     let (kind, text) = match content {
-        Content::Header(header) => ("header", header_text(header)),
-        Content::Load(load) => (
-            "LOAD",
-            format!(
-                "{} {:#x} +{:#x} {}",
-                load.index,
-                load.address.0,
-                load.size,
-                harmless_bytes(load.name)
-            ),
-        ),
-        Content::Move(moved) => ("MOVE", move_text(moved)),
-        Content::DebugInfo(info) => (
-            "DEBUG_INFO",
-            format!(
-                "{:#x} {}",
-                info.code_address().0,
-                many(info.count(), "line")
-            ),
-        ),
+        Content::Header(header) => {
+            let (version, pid, time) = (header.version, header.pid, header.timestamp);
+            (
+                "header",
+                format!("version {version}, pid {pid}, timestamp {time}"),
+            )
+        }
+        Content::Load(load) => {
+            let (index, at, size) = (load.index, load.address.0, load.size);
+            let name = harmless_bytes(load.name);
+            ("LOAD", format!("{index} {at:#x} +{size:#x} {name}"))
+        }
+        Content::Move(moved) => {
+            let Move {
+                index,
+                from,
+                to,
+                size,
+                ..
+            } = moved;
+            (
+                "MOVE",
+                format!("{index} {:#x} -> {:#x} +{size:#x}", from.0, to.0),
+            )
+        }
+        Content::DebugInfo(info) => {
+            let (at, lines) = (info.code_address().0, many(info.count(), "line"));
+            ("DEBUG_INFO", format!("{at:#x} {lines}"))
+        }
         Content::Close => ("CLOSE", String::new()),
-        Content::Unwinding(unwinding) => ("UNWINDING_INFO", sizes_text(unwinding)),
+        Content::Unwinding(unwinding) => {
+            let (data, header, mapped) = sizes(unwinding);
+            let empty = if unwinding.is_empty() { ", empty" } else { "" };
+            (
+                "UNWINDING_INFO",
+                format!("data {data}, header {header}, mapped {mapped}{empty}"),
+            )
+        }
         Content::Unknown => ("unknown", format!("kind {}", head.id)),
         Content::Unusable => (kind_name(head.id), unusable(head)),
     };
-    let time = clock.show(head.time);
-    writeln!(
-        out,
-        "{}",
-        format!(
-            "{:>#10x} {:>9} {time:>20} {kind:<14} {text}",
-            head.offset, head.size
-        )
-        .trim_end()
-    )
+    let (offset, size, time) = (head.offset, head.size, shown_time(survey, head.time));
+    let line = format!("{offset:>#10x} {size:>9} {time:>20} {kind:<14} {text}");
+    Some(line.trim_end().to_owned())
 }
 
-fn header_text(header: &Header) -> String {
-    format!(
-        "version {}, pid {}, timestamp {}",
-        header.version, header.pid, header.timestamp
-    )
-}
-
-fn move_text(moved: &Move) -> String {
-    format!(
-        "{} {:#x} -> {:#x} +{:#x}",
-        moved.index, moved.from.0, moved.to.0, moved.size
-    )
-}
-
-fn sizes_text(unwinding: &Unwinding<'_>) -> String {
+/// Bytes of an unwinding record's data, of the header in it, and of what is mapped.
+const fn sizes(unwinding: &Unwinding<'_>) -> (usize, usize, u64) {
     let header = unwinding.header().len();
-    let empty = if unwinding.is_empty() { ", empty" } else { "" };
-    format!(
-        "data {}, header {header}, mapped {}{empty}",
-        header + unwinding.eh_frame().len(),
-        unwinding.mapped_size()
-    )
+    let data = header + unwinding.eh_frame().len();
+    (data, header, unwinding.mapped_size())
 }
 
 fn unusable(head: RecordHead) -> String {
@@ -488,124 +405,92 @@ const fn kind_name(id: u32) -> &'static str {
     }
 }
 
-fn function(clock: Clock, content: &Content<'_>, out: &mut dyn Write) -> io::Result<()> {
-    match content {
-        Content::Load(load) => {
-            let has = [
-                if load.lines.is_some() { 'L' } else { '-' },
-                match load.unwinding {
-                    None => '-',
-                    Some(unwinding) if unwinding.is_empty() => 'u',
-                    Some(_) => 'U',
-                },
-                if (load.code.len() as u64) < load.size {
-                    'c'
-                } else {
-                    '-'
-                },
-            ];
-            let has: String = has.iter().collect();
-            writeln!(
-                out,
-                "{:>8} {:>#18x} {:>8} {:>20} {:>10} {has} {}",
-                load.index,
-                load.address.0,
-                load.size,
-                clock.show(load.time),
-                load.tid,
-                harmless_bytes(load.name)
-            )
+fn function(survey: &Survey, _: RecordHead, content: &Content<'_>) -> Option<String> {
+    let (index, at, size, time) = match content {
+        Content::Load(load) => (load.index, load.address, load.size, load.time),
+        Content::Move(moved) => (moved.index, moved.to, moved.size, moved.time),
+        _ => return None,
+    };
+    let (tid, has, name) = match content {
+        Content::Load(load) => (load.tid.to_string(), has(load), harmless_bytes(load.name)),
+        Content::Move(moved) => {
+            let name = format!("[moved from {:#x}]", moved.from.0);
+            (String::new(), "---".to_owned(), name.into())
         }
-        Content::Move(moved) => writeln!(
-            out,
-            "{:>8} {:>#18x} {:>8} {:>20} {:>10} --- [moved from {:#x}]",
-            moved.index,
-            moved.to.0,
-            moved.size,
-            clock.show(moved.time),
-            "",
-            moved.from.0
-        ),
-        _ => Ok(()),
-    }
+        _ => return None,
+    };
+    let (at, time) = (at.0, shown_time(survey, time));
+    Some(format!(
+        "{index:>8} {at:>#18x} {size:>8} {time:>20} {tid:>10} {has} {name}"
+    ))
 }
 
-fn lines_of(content: &Content<'_>, producer: Producer, out: &mut dyn Write) -> io::Result<()> {
+/// The marks of a function, which `--help` explains.
+fn has(load: &Load<'_>) -> String {
+    let lines = if load.lines.is_some() { 'L' } else { '-' };
+    let unwinding = match &load.unwinding {
+        None => '-',
+        Some(unwinding) if unwinding.is_empty() => 'u',
+        Some(_) => 'U',
+    };
+    let is_cut = (load.code.len() as u64) < load.size;
+    let cut = if is_cut { 'c' } else { '-' };
+    String::from_iter([lines, unwinding, cut])
+}
+
+fn lines_of(survey: &Survey, _: RecordHead, content: &Content<'_>) -> Option<String> {
     let Content::Load(load) = content else {
-        return Ok(());
+        return None;
     };
-    let Some(info) = &load.lines else {
-        return Ok(());
-    };
-    writeln!(out, "{:#x} {}:", load.address.0, harmless_bytes(load.name))?;
-    for line in info.lines(&code_of_lines(load, producer)) {
-        writeln!(
-            out,
-            "  {:>+#8x} {:>5}:{:<4} {}",
-            line.offset,
-            line.line,
-            line.column,
-            harmless_bytes(line.file)
-        )?;
+    let info = load.lines.as_ref()?;
+    let mut text = format!("{:#x} {}:", load.address.0, harmless_bytes(load.name));
+    for line in info.lines(&load.of_lines(survey.producer)) {
+        let (offset, number, column) = (line.offset, line.line, line.column);
+        let file = harmless_bytes(line.file);
+        text.push_str(&format!(
+            "\n  {offset:>+#8x} {number:>5}:{column:<4} {file}"
+        ));
     }
-    Ok(())
+    Some(text)
 }
 
-fn unwinding_of(content: &Content<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn unwinding_of(_: &Survey, _: RecordHead, content: &Content<'_>) -> Option<String> {
     let Content::Load(load) = content else {
-        return Ok(());
+        return None;
     };
-    let Some(unwinding) = &load.unwinding else {
-        return Ok(());
-    };
-    let header = unwinding.header().len();
-    writeln!(
-        out,
-        "{:>#18x} {:>8} {:>8} {header:>8} {:>8} {:<6} {:>18} {}",
-        load.address.0,
-        load.size,
-        header + unwinding.eh_frame().len(),
-        unwinding.mapped_size(),
-        layout(unwinding),
-        base(load, unwinding),
-        harmless_bytes(load.name)
-    )
-}
-
-fn layout(unwinding: &Unwinding<'_>) -> &'static str {
-    if unwinding.is_empty() {
-        "empty"
-    } else if unwinding.header_first() {
-        "first"
+    let unwinding = load.unwinding.as_ref()?;
+    let (data, header, mapped) = sizes(unwinding);
+    let (layout, base) = if unwinding.is_empty() {
+        ("empty", "-".to_owned())
     } else {
-        "last"
-    }
+        let layout = if unwinding.header_first() {
+            "first"
+        } else {
+            "last"
+        };
+        let base = unwinding.resolve(load.address, load.size);
+        (
+            layout,
+            base.map_or_else(|| "misfit".to_owned(), |at| format!("{:#x}", at.base.0)),
+        )
+    };
+    let (at, size, name) = (load.address.0, load.size, harmless_bytes(load.name));
+    Some(format!(
+        "{at:>#18x} {size:>8} {data:>8} {header:>8} {mapped:>8} {layout:<6} {base:>18} {name}"
+    ))
 }
 
-fn base(load: &Load<'_>, unwinding: &Unwinding<'_>) -> String {
-    if unwinding.is_empty() {
-        return "-".to_owned();
-    }
-    unwinding
-        .resolve(load.address, load.size)
-        .map_or_else(|| "misfit".to_owned(), |at| format!("{:#x}", at.base.0))
-}
-
-/// Seconds since 1970 as date and time of day, UTC (Gregorian calendar, by eras of 400 years from March 1st, 0).
+/// Seconds since 1970 as date and time of day.
 fn utc(since_1970: u64) -> String {
-    let (days, second) = (since_1970 / 86_400 + 719_468, since_1970 % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!(
-        "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC",
-        second % 60
+    let seconds = i64::try_from(since_1970).unwrap_or(i64::MAX);
+    let time = tz::UtcDateTime::from_timespec(seconds, 0);
+    time.map_or_else(
+        |_| "none".to_owned(),
+        |t| {
+            let (year, month, day) = (t.year(), t.month(), t.month_day());
+            let (hour, minute, second) = (t.hour(), t.minute(), t.second());
+            format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+        },
     )
 }
 

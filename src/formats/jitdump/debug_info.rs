@@ -43,7 +43,7 @@ pub struct Line<'a> {
 /// What a record's addresses and names are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeOfLines<'a> {
-    /// Where the code was loaded.
+    /// Address at which the code was loaded.
     pub address: Avma,
     /// Its length in bytes.
     pub size: u64,
@@ -69,8 +69,6 @@ pub struct Oddities {
     pub before: u64,
     /// Entries whose address lies behind the code.
     pub behind: u64,
-    /// Entries without a file name.
-    pub without_file: u64,
 }
 
 /// An entry with its address as it stands in the record.
@@ -125,7 +123,7 @@ impl<'a> DebugInfo<'a> {
         lines
     }
 
-    /// How many entries the record claims to have.
+    /// Number of entries that the record claims.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.order.u64(self.record, 24).unwrap_or_default()
@@ -155,7 +153,6 @@ impl<'a> DebugInfo<'a> {
         };
         odd.before = count(&|entry| entry.address < start);
         odd.behind = count(&|entry| entry.address > end);
-        odd.without_file = count(&|entry| entry.name.is_empty());
         odd.broken_names |= entries.iter().any(|entry| is_garbage(entry.name));
         odd
     }
@@ -208,7 +205,7 @@ impl<'a> DebugInfo<'a> {
         })
     }
 
-    /// Whether the addresses lie where lines of this code can lie; if not, names were split wrongly.
+    /// True if the addresses lie where lines of this code can lie; if not, names were split wrongly.
     fn addresses_fit(&self, entries: &[RawEntry<'_>], size: u64) -> bool {
         let lowest = self.code_address.0.saturating_sub(ELF_HEADER_SIZE);
         let highest = self

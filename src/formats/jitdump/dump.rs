@@ -1,13 +1,13 @@
 //! One jitdump file: bytes in, code loads and moves out, in file order and without copying.
 //!
-//! [`Reader`] is a bounded iterator: it allocates only what waits for its load (debug information,
+//! [`Reader`] is bounded: it allocates only what waits for its load (debug information,
 //! which may come long before). Format: `tools/perf/Documentation/jitdump-specification.txt`,
 //! `util/jitdump.h`; the deviations handled here are those that runtimes were seen to write.
 
 use rustc_hash::FxHashMap;
 
 use super::bytes::{ByteOrder, until_nul};
-use super::debug_info::DebugInfo;
+use super::debug_info::{CodeOfLines, DebugInfo};
 use super::unwinding::Unwinding;
 use crate::address::Avma;
 use crate::runtimes::{Lapse, Producer, Votes};
@@ -54,18 +54,18 @@ pub struct Header {
     pub timestamp: u64,
     /// All flags; bit 0 is the only one defined.
     pub flags: u64,
-    /// Whether timestamps are raw TSC values (flag bit 0).
+    /// True if timestamps are raw TSC values (flag bit 0).
     pub arch_timestamps: bool,
-    /// Whether the writer was big endian.
+    /// True if the writer was big endian.
     pub big_endian: bool,
-    /// Whether there is no header at all; every other field is then a guess.
+    /// True if there is no header at all; every other field is then a guess.
     pub missing: bool,
 }
 
 /// `JIT_CODE_LOAD`: a piece of code came into being.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load<'a> {
-    /// Where the record lies in the file: its identity, as `index` may repeat.
+    /// Offset of the record in the file: its identity, as `index` may repeat.
     pub file_offset: u64,
     /// Raw timestamp.
     pub time: u64,
@@ -73,17 +73,17 @@ pub struct Load<'a> {
     pub pid: u32,
     /// Thread id; nonsense from BEAM.
     pub tid: u32,
-    /// Where the code runs.
+    /// Address at which the code runs.
     pub address: Avma,
     /// `vma` as it stands in the record; LLVM leaves it 0.
     pub vma: Avma,
-    /// How many bytes it has.
+    /// Number of bytes.
     pub size: u64,
     /// `code_index`: counts up, unless there are two writers.
     pub index: u64,
     /// Arbitrary bytes.
     pub name: &'a [u8],
-    /// How name and code lie in the record.
+    /// Layout of name and code in the record.
     pub form: LoadForm,
     /// Machine code; shorter than `size` where the file was cut or the runtime kept it back.
     pub code: &'a [u8],
@@ -91,6 +91,19 @@ pub struct Load<'a> {
     pub lines: Option<DebugInfo<'a>>,
     /// Unwinding record, decoded on demand.
     pub unwinding: Option<Unwinding<'a>>,
+}
+
+impl<'a> Load<'a> {
+    /// Code and producer, by which the lines of the load are read.
+    #[must_use]
+    pub const fn of_lines(&self, producer: Producer) -> CodeOfLines<'a> {
+        CodeOfLines {
+            address: self.address,
+            size: self.size,
+            name: self.name,
+            producer,
+        }
+    }
 }
 
 /// The fixed part of a load that is whole; [`LoadText`] has the rest.
@@ -110,7 +123,7 @@ pub(crate) struct LoadHead {
     pub(crate) size: u32,
 }
 
-/// How the name and the code of a load lie in its record.
+/// Layout of name and code in the record of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LoadForm {
     /// The code follows the name's NUL.
@@ -127,7 +140,7 @@ pub enum LoadForm {
 /// `JIT_CODE_MOVE`: code went to another address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// Where the record lies in the file.
+    /// Offset of the record in the file.
     pub file_offset: u64,
     /// Raw timestamp.
     pub time: u64,
@@ -135,26 +148,17 @@ pub struct Move {
     pub pid: u32,
     /// Thread id as the writer sees it.
     pub tid: u32,
-    /// Where the code was.
+    /// Old address.
     pub from: Avma,
-    /// Where it is now.
+    /// New address.
     pub to: Avma,
-    /// How many bytes it has.
+    /// Number of bytes.
     pub size: u64,
     /// `code_index` of its load.
     pub index: u64,
 }
 
-/// What changes the code of a process.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum CodeChange<'a> {
-    /// New code.
-    Load(Load<'a>),
-    /// Code at a new address.
-    Move(Move),
-}
-
-/// Where a record lies in the file and what its prefix says.
+/// Offset and prefix of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordHead {
     /// Bytes from the start of the file.
@@ -165,11 +169,11 @@ pub struct RecordHead {
     pub time: u64,
     /// The size it claims, prefix included.
     pub size: u64,
-    /// How many of those bytes the file has.
+    /// Number of those bytes that the file has.
     pub present: u64,
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content<'a> {
     /// A header where a record should be.
@@ -190,18 +194,18 @@ pub enum Content<'a> {
     Unusable,
 }
 
-/// Where and why reading ended before the end of the file.
+/// Place and reason of an end before the end of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Where the damaged record begins.
+    /// Offset of the damaged record.
     pub offset: u64,
     /// Bytes from there to the end of the file.
     pub rest: u64,
-    /// What is wrong with it.
+    /// Its fault.
     pub reason: CutReason,
 }
 
-/// What is wrong with a record that ends the reading.
+/// Fault of a record that ends the reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutReason {
     /// The file ends inside it: the writer was killed or is still writing.
@@ -210,7 +214,7 @@ pub enum CutReason {
     TooSmall,
 }
 
-/// What a dump held besides its entries.
+/// Numbers of records.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// `JIT_CODE_LOAD` records that could be used.
@@ -219,8 +223,6 @@ pub struct Counts {
     pub moves: u64,
     /// `JIT_CODE_DEBUG_INFO` records.
     pub debug_infos: u64,
-    /// `JIT_CODE_DEBUG_INFO` records with no load at their address behind them.
-    pub stray_debug_infos: u64,
     /// `JIT_CODE_UNWINDING_INFO` records.
     pub unwindings: u64,
     /// `JIT_CODE_CLOSE` records.
@@ -229,13 +231,9 @@ pub struct Counts {
     pub unknown: u64,
     /// Records of a known kind that are too short or claim impossible sizes.
     pub malformed: u64,
-    /// Headers behind the first.
-    pub extra_headers: u64,
-    /// Loads with fewer code bytes than they claim.
-    pub short_code: u64,
 }
 
-/// Reads the entries of one dump in file order.
+/// Reads the records of one dump in file order.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -257,49 +255,8 @@ pub struct Reader<'a> {
 struct PendingUnwinding<'a> {
     record: Option<Unwinding<'a>>,
     taken: bool,
-    /// What the frame descriptions of `record` cover, once somebody asked.
+    /// Ranges that the frame descriptions of `record` cover, once somebody asked.
     covered: Option<(Avma, Vec<(u64, u64)>)>,
-}
-
-/// A dump read to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JitDump<'a> {
-    /// The header.
-    pub header: Header,
-    /// Loads, in file order.
-    pub loads: Vec<Load<'a>>,
-    /// Moves, in file order.
-    pub moves: Vec<Move>,
-    /// What else there was.
-    pub counts: Counts,
-    /// Where reading ended early.
-    pub cut: Option<Cut>,
-    /// Who wrote it.
-    pub producer: Producer,
-}
-
-/// Reads a whole dump at once.
-///
-/// # Errors
-/// When the bytes are no jitdump.
-pub fn parse(bytes: &[u8]) -> Result<JitDump<'_>, DumpError> {
-    let mut reader = Reader::new(bytes)?;
-    let (mut loads, mut moves) = (Vec::new(), Vec::new());
-    for entry in &mut reader {
-        match entry {
-            CodeChange::Load(load) => loads.push(load),
-            CodeChange::Move(moved) => moves.push(moved),
-        }
-    }
-    let (header, counts, cut) = (reader.header, reader.counts(), reader.cut.clone());
-    Ok(JitDump {
-        header,
-        loads,
-        moves,
-        counts,
-        cut,
-        producer: reader.producer(),
-    })
 }
 
 impl<'a> Reader<'a> {
@@ -329,21 +286,19 @@ impl<'a> Reader<'a> {
         &self.header
     }
 
-    /// Where the next record begins, in bytes from the start of the file.
+    /// Offset of the next record in the file.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.at as u64
     }
 
-    /// What was read so far.
+    /// Numbers of records that were read so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = self.counts.clone();
-        counts.stray_debug_infos += self.lines.len() as u64;
-        counts
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
     }
 
-    /// Where and why reading ended early; known once the iterator has ended.
+    /// Place and reason of an early end; known once there is no next record.
     #[must_use]
     pub const fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
@@ -365,17 +320,16 @@ impl<'a> Reader<'a> {
             .unwrap_or_default()
     }
 
-    /// How many names look like this runtime's, and how many were looked at.
+    /// Number of names that look like this runtime's, and how many were looked at.
     #[must_use]
     pub fn names_like(&self, producer: Producer) -> (u64, u64) {
         (self.votes.count(producer), self.votes.asked())
     }
 
-    /// The next record, of whatever kind. The iterator gives those that change code.
+    /// The next record, of whatever kind.
     pub fn step(&mut self) -> Option<(RecordHead, Content<'a>)> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         if let Some(size) = self.header_within(rest) {
-            self.counts.extra_headers += 1;
             let head = RecordHead {
                 offset: self.at as u64,
                 id: 0,
@@ -529,7 +483,6 @@ impl<'a> Reader<'a> {
         let (name, code, form) = name_and_code(record, size)?;
         let address = address(vma, code_addr);
         self.counts.loads += 1;
-        self.counts.short_code += u64::from((code.len() as u64) < size);
         self.only_code_addr |= vma == 0 && code_addr != 0;
         self.votes.add(name);
         Some(Load {
@@ -569,8 +522,7 @@ impl<'a> Reader<'a> {
     fn keep_debug_info(&mut self, record: &Record<'a>) -> Option<DebugInfo<'a>> {
         self.counts.debug_infos += 1;
         let info = DebugInfo::new(record.bytes, self.order).filter(|_| !record.is_cut())?;
-        let replaced = self.lines.insert(info.code_address().0, info);
-        self.counts.stray_debug_infos += u64::from(replaced.is_some());
+        self.lines.insert(info.code_address().0, info);
         Some(info)
     }
 
@@ -583,20 +535,6 @@ impl<'a> Reader<'a> {
             covered: None,
         };
         unwinding
-    }
-}
-
-impl<'a> Iterator for Reader<'a> {
-    type Item = CodeChange<'a>;
-
-    fn next(&mut self) -> Option<CodeChange<'a>> {
-        loop {
-            match self.step()?.1 {
-                Content::Load(load) => return Some(CodeChange::Load(load)),
-                Content::Move(moved) => return Some(CodeChange::Move(moved)),
-                _ => {}
-            }
-        }
     }
 }
 

@@ -5,11 +5,15 @@
 //! `util/jitdump.c` and `util/genelf.c`, the format by `jitdump-specification.txt`. Deviations that a runtime is
 //! known for say so: its author need not search for the one dump that has them.
 
-use super::dump::CutReason;
-use super::survey::{Occurrences, Survey};
-use crate::runtimes::{Lapse, Runtime};
+use std::ops::RangeBounds;
 
-/// How bad it is.
+use Grade::{Error, Note, Warning};
+
+use super::dump::CutReason;
+use super::survey::{Odd, Survey};
+use crate::runtimes::Lapse;
+
+/// Severity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Grade {
     /// Good to know.
@@ -23,13 +27,13 @@ pub enum Grade {
 /// One thing that is wrong or unusual.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity.
     pub grade: Grade,
-    /// What it is, in one line of plain characters.
+    /// The finding in one line of plain characters.
     pub text: String,
-    /// Where it is first, in bytes from the start of the file.
+    /// Offset of the first record in the file.
     pub offset: Option<u64>,
-    /// Whether the runtime that wrote the dump always does this.
+    /// True if the runtime that wrote the dump always does this.
     pub usual: bool,
 }
 
@@ -82,7 +86,7 @@ pub fn header_clock(survey: &Survey) -> HeaderClock {
     }
 }
 
-/// Whether timestamps of records count from 1970.
+/// True if timestamps of records count from 1970.
 #[must_use]
 pub fn records_on_wall_clock(survey: &Survey) -> bool {
     !survey.header.arch_timestamps
@@ -96,384 +100,289 @@ pub fn records_on_wall_clock(survey: &Survey) -> bool {
 #[must_use]
 pub fn lint(survey: &Survey, named: Option<u32>) -> Vec<Finding> {
     let mut findings = Findings {
-        runtime: survey.producer.row(),
+        survey,
         list: Vec::new(),
     };
-    header(survey, named, &mut findings);
-    clocks(survey, &mut findings);
-    writers(survey, &mut findings);
-    records(survey, &mut findings);
-    loads(survey, &mut findings);
-    debug_info(survey, &mut findings);
-    unwinding(survey, &mut findings);
+    findings.header(named);
+    findings.clocks();
+    findings.cut();
+    findings.odd(..=Odd::UnlikeMove);
+    findings.end();
+    findings.odd(Odd::Nowhere..);
     let mut list = findings.list;
     list.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
     list
 }
 
-struct Findings {
-    runtime: &'static Runtime,
+struct Findings<'s> {
+    survey: &'s Survey,
     list: Vec<Finding>,
 }
 
-impl Findings {
-    fn add(&mut self, grade: Grade, offset: Option<u64>, lapse: Option<Lapse>, text: String) {
-        self.list.push(Finding {
-            grade,
-            text,
-            offset,
-            usual: lapse.is_some_and(|lapse| self.runtime.has(lapse)),
-        });
-    }
-
-    /// About records that were found, if any were.
-    fn found(
+impl Findings<'_> {
+    fn add(
         &mut self,
         grade: Grade,
-        found: Occurrences,
+        offset: Option<u64>,
         lapse: Option<Lapse>,
-        text: impl FnOnce(u64) -> String,
+        text: impl Into<String>,
     ) {
-        if found.count > 0 {
-            self.add(grade, Some(found.first), lapse, text(found.count));
-        }
-    }
-}
-
-fn header(survey: &Survey, named: Option<u32>, to: &mut Findings) {
-    use Grade::{Error, Note, Warning};
-    let header = &survey.header;
-    if header.missing {
-        let text = "no file header where it should be; perf refuses the file".into();
-        return to.add(Error, Some(0), None, text);
-    }
-    if header.version > VERSION {
-        let text = format!(
-            "version {}; perf refuses what is above {VERSION}",
-            header.version
-        );
-        to.add(Error, None, None, text);
-    } else if header.version == 0 {
-        to.add(Warning, None, None, "version 0; the only one is 1".into());
-    }
-    header_size(survey, to);
-    if header.elf_machine == 0 {
-        let text = "the header names no machine (elf_mach is 0)".into();
-        to.add(Warning, None, Some(Lapse::NoMachine), text);
-    }
-    if header.pad1 != 0 {
-        let text = format!("the header's padding is not 0 but {:#010x}", header.pad1);
-        to.add(Note, None, Some(Lapse::Padding), text);
-    }
-    if header.flags & !FLAGS != 0 {
-        let text = format!(
-            "unknown flags {:#x}; perf refuses the file",
-            header.flags & !FLAGS
-        );
-        to.add(Error, None, None, text);
-    }
-    if let Some(named) = named.filter(|&named| named != header.pid) {
-        let text = format!(
-            "the file is named for pid {named}, its header is of pid {}; perf inject refuses one that is not of the process",
-            header.pid
-        );
-        to.add(Warning, None, None, text);
-    }
-}
-
-fn header_size(survey: &Survey, to: &mut Findings) {
-    let (claimed, real) = (u64::from(survey.header.size), survey.records_at);
-    if claimed < real {
-        let text = format!(
-            "the header says it has {claimed} bytes; it has {real}, and records begin behind them"
-        );
-        to.add(Grade::Warning, None, Some(Lapse::HeaderSize), text);
-    } else if claimed > real {
-        let text = format!(
-            "the header says it has {claimed} bytes, but records begin at {real}; perf begins to read at {claimed}"
-        );
-        to.add(Grade::Error, None, None, text);
-    } else if real > 40 {
-        let text = format!(
-            "the header has {} bytes more than the 40 of version 1",
-            real - 40
-        );
-        to.add(Grade::Note, None, None, text);
-    }
-}
-
-fn clocks(survey: &Survey, to: &mut Findings) {
-    use Grade::{Note, Warning};
-    let (times, header) = (&survey.times, &survey.header);
-    let wall_clock = records_on_wall_clock(survey);
-    match header_clock(survey) {
-        HeaderClock::None if !header.missing => {
-            to.add(Note, None, None, "the header has no timestamp".into());
-        }
-        HeaderClock::Wall { unit } if !wall_clock => {
-            let text = format!(
-                "the header's timestamp is wall-clock time in {}, those of the records are not: it cannot tell how clocks are related",
-                unit_name(unit)
-            );
-            to.add(Warning, None, Some(Lapse::WallClockHeader), text);
-        }
-        HeaderClock::Unknown if times.first.is_some() => {
-            let text =
-                "the header's timestamp is on another clock than those of the records".into();
-            to.add(Warning, None, None, text);
-        }
-        HeaderClock::Records if times.first.is_some_and(|first| first < header.timestamp) => {
-            let text = "records are older than the header: did the process append to the file of an earlier one?".into();
-            to.add(Warning, None, None, text);
-        }
-        _ => {}
-    }
-    if header.arch_timestamps {
-        let text = "timestamps are values of the processor's counter; only a recording with a TIME_CONV record can place them".into();
-        to.add(Note, None, None, text);
-    }
-    if wall_clock {
-        let text = "timestamps are wall-clock time; pjit record takes CLOCK_MONOTONIC".into();
-        to.add(Warning, None, None, text);
-    }
-    to.found(Warning, times.backwards, None, |n| {
-        let step = seconds(times.longest_step_back);
-        format!(
-            "{} earlier than the record before, by up to {step} s",
-            many(n, "record")
-        )
-    });
-    to.found(Warning, times.zero, None, |n| {
-        format!("{} without a timestamp", many(n, "record"))
-    });
-}
-
-fn writers(survey: &Survey, to: &mut Findings) {
-    use Grade::Warning;
-    let writers = &survey.writers;
-    to.found(Warning, writers.foreign, None, |n| {
-        format!(
-            "{} of another process than the header's (forked with the file open, or appended to an old file)",
-            many(n, "record")
-        )
-    });
-    to.found(
-        Warning,
-        writers.impossible_tids,
-        Some(Lapse::PthreadIds),
-        |n| {
-            format!(
-                "{} by a thread id that no thread has (a pthread_t, not a tid?)",
-                many(n, "LOAD")
-            )
-        },
-    );
-    to.found(Warning, survey.headers_within, None, |n| {
-        format!(
-            "{} among the records: several writers, or a file appended to",
-            many(n, "more header")
-        )
-    });
-}
-
-fn records(survey: &Survey, to: &mut Findings) {
-    use Grade::{Error, Note, Warning};
-    cut(survey, to);
-    to.found(Error, survey.unusable, None, |n| {
-        format!(
-            "{} too short for their kind, or of an impossible size",
-            many(n, "record")
-        )
-    });
-    for (&kind, &found) in &survey.unknown_kinds {
-        to.found(Warning, found, None, |n| {
-            format!(
-                "{} of the unknown kind {kind}; readers skip them",
-                many(n, "record")
-            )
+        let runtime = self.survey.producer.row();
+        self.list.push(Finding {
+            grade,
+            text: text.into(),
+            offset,
+            usual: lapse.is_some_and(|lapse| runtime.has(lapse)),
         });
     }
-    to.found(Warning, survey.after_close, None, |n| {
-        format!(
-            "{} behind a CLOSE, which should be the last",
-            many(n, "record")
-        )
-    });
-    to.found(Error, survey.lost_moves, None, |n| {
-        format!("{} from an address where no code is", many(n, "MOVE"))
-    });
-    to.found(Warning, survey.unlike_moves, None, |n| {
-        format!(
-            "{} with another size or code_index than the code they move",
-            many(n, "MOVE")
-        )
-    });
-    if survey.counts.closes == 0 && survey.cut.is_none() {
-        let writes_one = survey.producer.is_known() && !to.runtime.has(Lapse::NoClose);
-        let text = if writes_one {
-            "no CLOSE record, which this runtime writes when it ends: was it killed?"
-        } else {
-            "no CLOSE record at the end"
+
+    /// About the file as a whole.
+    fn say(&mut self, grade: Grade, text: impl Into<String>) {
+        self.add(grade, None, None, text);
+    }
+
+    /// About records that are odd in one of these ways.
+    fn odd(&mut self, ways: impl RangeBounds<Odd>) {
+        let survey = self.survey;
+        for (&odd, found) in survey.odd.range(ways) {
+            let plural = if found.count == 1 { "" } else { "s" };
+            let text = text(odd).replacen("(s)", plural, 1);
+            let more = match odd {
+                Odd::Backwards => {
+                    format!(", by up to {} s", seconds(survey.times.longest_step_back))
+                }
+                Odd::UnknownKind(kind) => format!(" {kind}; readers skip them"),
+                _ => String::new(),
+            };
+            let text = format!("{} {text}{more}", found.count);
+            self.add(grade(odd), Some(found.first), lapse(odd), text);
+        }
+    }
+
+    fn header(&mut self, named: Option<u32>) {
+        let header = &self.survey.header;
+        if header.missing {
+            let text = "no file header where it should be; perf refuses the file";
+            return self.add(Error, Some(0), None, text);
+        }
+        if header.version > VERSION {
+            let version = header.version;
+            let text = format!("version {version}; perf refuses what is above {VERSION}");
+            self.say(Error, text);
+        } else if header.version == 0 {
+            self.say(Warning, "version 0; the only one is 1");
+        }
+        self.header_size();
+        if header.elf_machine == 0 {
+            let text = "the header names no machine (elf_mach is 0)";
+            self.add(Warning, None, Some(Lapse::NoMachine), text);
+        }
+        if header.pad1 != 0 {
+            let text = format!("the header's padding is not 0 but {:#010x}", header.pad1);
+            self.add(Note, None, Some(Lapse::Padding), text);
+        }
+        let unknown = header.flags & !FLAGS;
+        if unknown != 0 {
+            let text = format!("unknown flags {unknown:#x}; perf refuses the file");
+            self.say(Error, text);
+        }
+        if let Some(named) = named.filter(|&named| named != header.pid) {
+            let text = format!(
+                "the file is named for pid {named}, its header is of pid {}; perf inject refuses one that is not of the process",
+                header.pid
+            );
+            self.say(Warning, text);
+        }
+    }
+
+    fn header_size(&mut self) {
+        let (claimed, real) = (u64::from(self.survey.header.size), self.survey.records_at);
+        let says = format!("the header says it has {claimed} bytes");
+        if claimed < real {
+            let text = format!("{says}; it has {real}, and records begin behind them");
+            self.add(Warning, None, Some(Lapse::HeaderSize), text);
+        } else if claimed > real {
+            let text =
+                format!("{says}, but records begin at {real}; perf begins to read at {claimed}");
+            self.say(Error, text);
+        } else if real > 40 {
+            let more = real - 40;
+            let text = format!("the header has {more} bytes more than the 40 of version 1");
+            self.say(Note, text);
+        }
+    }
+
+    fn clocks(&mut self) {
+        let (first, header) = (self.survey.times.first, &self.survey.header);
+        let wall_clock = records_on_wall_clock(self.survey);
+        match header_clock(self.survey) {
+            HeaderClock::None if !header.missing => {
+                self.say(Note, "the header has no timestamp");
+            }
+            HeaderClock::Wall { unit } if !wall_clock => {
+                let text = format!(
+                    "the header's timestamp is wall-clock time in {}, those of the records are not: it cannot tell how clocks are related",
+                    unit_name(unit)
+                );
+                self.add(Warning, None, Some(Lapse::WallClockHeader), text);
+            }
+            HeaderClock::Unknown if first.is_some() => {
+                let text = "the header's timestamp is on another clock than those of the records";
+                self.say(Warning, text);
+            }
+            HeaderClock::Records if first.is_some_and(|first| first < header.timestamp) => {
+                let text = "records are older than the header: did the process append to the file of an earlier one?";
+                self.say(Warning, text);
+            }
+            _ => {}
+        }
+        if header.arch_timestamps {
+            let text = "timestamps are values of the processor's counter; only a recording with a TIME_CONV record can place them";
+            self.say(Note, text);
+        }
+        if wall_clock {
+            let text = "timestamps are wall-clock time; pjit record takes CLOCK_MONOTONIC";
+            self.say(Warning, text);
+        }
+    }
+
+    fn cut(&mut self) {
+        let Some(cut) = &self.survey.cut else {
+            return;
         };
-        let grade = if writes_one { Warning } else { Note };
-        to.add(grade, None, Some(Lapse::NoClose), text.into());
+        let rest = cut.rest;
+        let text = match (cut.reason, self.survey.cut_size) {
+            (CutReason::EndOfFile, Some(size)) => format!(
+                "cut: {rest} bytes behind the last whole record, of {size} that the next one claims (was the process killed?)"
+            ),
+            (CutReason::EndOfFile, None) => format!(
+                "cut: {rest} bytes behind the last whole record, too few for the head of one (was the process killed?)"
+            ),
+            (CutReason::TooSmall, _) => format!(
+                "a record claims fewer bytes than its own head has: nothing behind it can be read, {rest} bytes"
+            ),
+        };
+        self.add(Error, Some(cut.offset), None, text);
+    }
+
+    /// A dump without an end, or without functions.
+    fn end(&mut self) {
+        let Survey { counts, cut, .. } = self.survey;
+        let producer = self.survey.producer;
+        if counts.closes == 0 && cut.is_none() {
+            let (grade, text) = if producer.is_known() && !producer.row().has(Lapse::NoClose) {
+                (
+                    Warning,
+                    "no CLOSE record, which this runtime writes when it ends: was it killed?",
+                )
+            } else {
+                (Note, "no CLOSE record at the end")
+            };
+            self.add(grade, None, Some(Lapse::NoClose), text);
+        }
+        if counts.loads == 0 {
+            let text = "no function in it: the runtime had none, or no names of them, or was killed before it wrote any";
+            self.say(Warning, text);
+        }
     }
 }
 
-fn cut(survey: &Survey, to: &mut Findings) {
-    let Some(cut) = &survey.cut else {
-        return;
-    };
-    let text = match (cut.reason, survey.cut_size) {
-        (CutReason::EndOfFile, Some(size)) => format!(
-            "cut: {} bytes behind the last whole record, of {size} that the next one claims (was the process killed?)",
-            cut.rest
-        ),
-        (CutReason::EndOfFile, None) => format!(
-            "cut: {} bytes behind the last whole record, too few for the head of one (was the process killed?)",
-            cut.rest
-        ),
-        (CutReason::TooSmall, _) => format!(
-            "a record claims fewer bytes than its own head has: nothing behind it can be read, {} bytes",
-            cut.rest
-        ),
-    };
-    to.add(Grade::Error, Some(cut.offset), None, text);
-}
-
-fn loads(survey: &Survey, to: &mut Findings) {
-    use Grade::{Error, Note, Warning};
-    let code = &survey.code;
-    if survey.counts.loads == 0 {
-        let text = "no function in it: the runtime had none, or no names of them, or was killed before it wrote any";
-        to.add(Warning, None, None, text.into());
+const fn grade(odd: Odd) -> Grade {
+    match odd {
+        Odd::Unusable
+        | Odd::LostMove
+        | Odd::Nowhere
+        | Odd::Wrapping
+        | Odd::Unterminated
+        | Odd::UnreadableLines
+        | Odd::MisfitUnwinding => Error,
+        Odd::Nameless
+        | Odd::Repeated
+        | Odd::LinesBefore
+        | Odd::LinesBehind
+        | Odd::EmptyUnwinding => Note,
+        _ => Warning,
     }
-    to.found(Error, code.nowhere, None, |n| {
-        format!("{} without an address", many(n, "LOAD"))
-    });
-    to.found(Error, code.wrapping, None, |n| {
-        format!("{} beyond the last address there is", many(n, "LOAD"))
-    });
-    to.found(Warning, code.reaching, None, |n| {
-        format!(
-            "{} by a few bytes across the end of one function and the start of the next: are sizes rounded up?",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Error, code.unterminated, None, |n| {
-        format!("{} with a name that no NUL ends", many(n, "LOAD"))
-    });
-    to.found(Warning, code.no_vma, Some(Lapse::NoVma), |n| {
-        format!(
-            "{} with vma 0; only code_addr tells where the code is",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Warning, code.other_vma, None, |n| {
-        format!(
-            "{} with a vma that is not code_addr; perf takes code_addr",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Warning, code.short, Some(Lapse::ShortCode), |n| {
-        format!(
-            "{} with fewer bytes of code than code_size says",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Warning, code.apart, None, |n| {
-        format!("{} with bytes between name and code; perf reads code from the record's end, others behind the name", many(n, "LOAD"))
-    });
-    to.found(Warning, code.empty, None, |n| {
-        format!("{} of no code at all (code_size 0)", many(n, "LOAD"))
-    });
-    to.found(Warning, code.repeated_index, None, |n| {
-        format!(
-            "{} with the code_index of an earlier one; a MOVE cannot tell them apart",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Note, code.nameless, None, |n| {
-        format!("{} without a name", many(n, "LOAD"))
-    });
-    to.found(Note, code.repeated, Some(Lapse::Repeats), |n| {
-        format!(
-            "{} of code that was loaded before: same address, same bytes",
-            many(n, "LOAD")
-        )
-    });
 }
 
-fn debug_info(survey: &Survey, to: &mut Findings) {
-    use Grade::{Error, Note, Warning};
-    let debug = &survey.debug;
-    to.found(Error, debug.unreadable, None, |n| {
-        format!("{} with line tables that cannot be read", many(n, "LOAD"))
-    });
-    to.found(Warning, debug.shifted, Some(Lapse::ShiftedLines), |n| {
-        format!("{} with line addresses 0x40 too high (an ELF header's size, for old perf): perf's lines are off by 64 bytes", many(n, "LOAD"))
-    });
-    to.found(
-        Warning,
-        debug.broken_names,
-        Some(Lapse::BrokenFileNames),
-        |n| {
-            format!(
-                "{} with file names in line tables that are not text (freed memory?)",
-                many(n, "LOAD")
-            )
-        },
-    );
-    to.found(Warning, debug.stray, None, |n| {
-        format!(
-            "{} with no LOAD of its address behind it",
-            many(n, "DEBUG_INFO record")
-        )
-    });
-    to.found(Warning, debug.late, None, |n| {
-        format!(
-            "{} behind the LOAD they describe; they belong in front of it",
-            many(n, "DEBUG_INFO record")
-        )
-    });
-    to.found(Note, debug.before, Some(Lapse::LinesBefore), |n| {
-        format!(
-            "{} with lines for addresses before the code",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Note, debug.behind, None, |n| {
-        format!(
-            "{} with lines for addresses behind the code",
-            many(n, "LOAD")
-        )
-    });
+/// Words that follow the number of records; `(s)` becomes the plural's.
+const fn text(odd: Odd) -> &'static str {
+    match odd {
+        Odd::Backwards => "record(s) earlier than the record before",
+        Odd::NoTime => "record(s) without a timestamp",
+        Odd::Foreign => {
+            "record(s) of another process than the header's (forked with the file open, or appended to an old file)"
+        }
+        Odd::ImpossibleTid => "LOAD(s) by a thread id that no thread has (a pthread_t, not a tid?)",
+        Odd::HeaderWithin => {
+            "more header(s) among the records: several writers, or a file appended to"
+        }
+        Odd::Unusable => "record(s) too short for their kind, or of an impossible size",
+        Odd::UnknownKind(_) => "record(s) of the unknown kind",
+        Odd::AfterClose => "record(s) behind a CLOSE, which should be the last",
+        Odd::LostMove => "MOVE(s) from an address where no code is",
+        Odd::UnlikeMove => "MOVE(s) with another size or code_index than the code they move",
+        Odd::Nowhere => "LOAD(s) without an address",
+        Odd::Wrapping => "LOAD(s) beyond the last address there is",
+        Odd::Reaching => {
+            "LOAD(s) by a few bytes across the end of one function and the start of the next: are sizes rounded up?"
+        }
+        Odd::Unterminated => "LOAD(s) with a name that no NUL ends",
+        Odd::NoVma => "LOAD(s) with vma 0; only code_addr tells where the code is",
+        Odd::OtherVma => "LOAD(s) with a vma that is not code_addr; perf takes code_addr",
+        Odd::ShortCode => "LOAD(s) with fewer bytes of code than code_size says",
+        Odd::Apart => {
+            "LOAD(s) with bytes between name and code; perf reads code from the record's end, others behind the name"
+        }
+        Odd::Empty => "LOAD(s) of no code at all (code_size 0)",
+        Odd::RepeatedIndex => {
+            "LOAD(s) with the code_index of an earlier one; a MOVE cannot tell them apart"
+        }
+        Odd::Nameless => "LOAD(s) without a name",
+        Odd::Repeated => "LOAD(s) of code that was loaded before: same address, same bytes",
+        Odd::UnreadableLines => "LOAD(s) with line tables that cannot be read",
+        Odd::ShiftedLines => {
+            "LOAD(s) with line addresses 0x40 too high (an ELF header's size, for old perf): perf's lines are off by 64 bytes"
+        }
+        Odd::BrokenFileNames => {
+            "LOAD(s) with file names in line tables that are not text (freed memory?)"
+        }
+        Odd::StrayLines => "DEBUG_INFO record(s) with no LOAD of its address behind it",
+        Odd::LateLines => {
+            "DEBUG_INFO record(s) behind the LOAD they describe; they belong in front of it"
+        }
+        Odd::LinesBefore => "LOAD(s) with lines for addresses before the code",
+        Odd::LinesBehind => "LOAD(s) with lines for addresses behind the code",
+        Odd::MisfitUnwinding => {
+            "LOAD(s) with frame descriptions that lie outside the code, whatever the address of .eh_frame"
+        }
+        Odd::StrayUnwinding => "UNWINDING_INFO record(s) with no LOAD behind it",
+        Odd::HeaderFirst => {
+            "UNWINDING_INFO record(s) with .eh_frame_hdr in front, as the specification has it; perf takes the end for it"
+        }
+        Odd::EmptyUnwinding => {
+            "LOAD(s) with an empty unwinding table, which asks for frame pointers"
+        }
+    }
 }
 
-fn unwinding(survey: &Survey, to: &mut Findings) {
-    use Grade::{Error, Note, Warning};
-    let facts = &survey.unwinding;
-    to.found(Error, facts.misfit, None, |n| {
-        format!("{} with frame descriptions that lie outside the code, whatever the address of .eh_frame", many(n, "LOAD"))
-    });
-    to.found(Warning, facts.stray, None, |n| {
-        format!(
-            "{} with no LOAD behind it",
-            many(n, "UNWINDING_INFO record")
-        )
-    });
-    to.found(Warning, facts.header_first, Some(Lapse::HeaderFirst), |n| {
-        format!("{} with .eh_frame_hdr in front, as the specification has it; perf takes the end for it", many(n, "UNWINDING_INFO record"))
-    });
-    to.found(Note, facts.empty, Some(Lapse::EmptyUnwinding), |n| {
-        format!(
-            "{} with an empty unwinding table, which asks for frame pointers",
-            many(n, "LOAD")
-        )
-    });
+/// The lapse of runtimes that makes it usual.
+const fn lapse(odd: Odd) -> Option<Lapse> {
+    Some(match odd {
+        Odd::ImpossibleTid => Lapse::PthreadIds,
+        Odd::NoVma => Lapse::NoVma,
+        Odd::ShortCode => Lapse::ShortCode,
+        Odd::Repeated => Lapse::Repeats,
+        Odd::ShiftedLines => Lapse::ShiftedLines,
+        Odd::BrokenFileNames => Lapse::BrokenFileNames,
+        Odd::LinesBefore => Lapse::LinesBefore,
+        Odd::HeaderFirst => Lapse::HeaderFirst,
+        Odd::EmptyUnwinding => Lapse::EmptyUnwinding,
+        _ => return None,
+    })
 }
 
-/// What a unit of so many nanoseconds is called.
+/// Name of a unit of so many nanoseconds.
 #[must_use]
 pub const fn unit_name(nanoseconds: u64) -> &'static str {
     match nanoseconds {

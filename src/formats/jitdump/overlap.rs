@@ -22,7 +22,7 @@ pub fn untouched(old: AvmaRange, new: AvmaRange) -> impl Iterator<Item = AvmaRan
     parts.filter(|part| part.start < part.end)
 }
 
-/// Whether newer code that touches older code leaves it in force where it does not touch it: it begins elsewhere, and takes
+/// True if newer code that touches older code leaves it in force where it does not touch it: it begins elsewhere, and takes
 /// no more than an alignment or an eighth.
 #[must_use]
 pub fn is_slight(old: AvmaRange, new: AvmaRange) -> bool {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::lint::{Finding, Grade, HeaderClock, header_clock, lint};
-use super::survey::{Survey, survey};
+use super::survey::{Odd, Survey, survey};
 use super::testing::{DumpWriter, eh_frame, eh_frame_header};
 use crate::runtimes::Producer;
 
@@ -108,11 +108,11 @@ proptest! {
         for (index, &(start, size, byte)) in (0..).zip(&loads) {
             writer.load(TIME, 7, START + start, index, b"f", &vec![byte; size as usize]);
         }
-        let code = surveyed(&writer).code;
+        let survey = surveyed(&writer);
         let met = Met {
-            repeated: code.repeated.count,
-            replaced: code.replaced.count,
-            overlapping: code.overlapping.count,
+            repeated: survey.count(Odd::Repeated),
+            replaced: survey.code.replaced,
+            overlapping: survey.code.overlapping,
         };
         prop_assert_eq!(met, naive(&loads));
     }
@@ -235,9 +235,9 @@ fn descriptions_may_share_a_long_entry() {
     writer.unwinding(0, 0, &data);
     writer.load(TIME, 7, START, 0, b"f", &[0x90; 16]);
     let started = std::time::Instant::now();
-    let facts = surveyed(&writer).unwinding;
+    let survey = surveyed(&writer);
     assert_eq!(
-        (facts.functions, facts.misfit.count),
+        (survey.unwindings, survey.count(Odd::MisfitUnwinding)),
         (1, 0),
         "all were read"
     );

@@ -120,19 +120,19 @@ impl<'a> Unwinding<'a> {
         self.header
     }
 
-    /// Whether the header stands in front, as the specification's text has it, or behind, as perf has it.
+    /// True if the header stands in front, as the specification's text has it, false if behind, as perf has it.
     #[must_use]
     pub const fn header_first(&self) -> bool {
         self.header_first
     }
 
-    /// How many bytes of unwinding data the writer mapped behind the code.
+    /// Number of bytes of unwinding data the writer mapped behind the code.
     #[must_use]
     pub const fn mapped_size(&self) -> u64 {
         self.mapped_size
     }
 
-    /// Whether there are no frame descriptions: the writer asks for frame-pointer unwinding.
+    /// True if there are no frame descriptions: the writer asks for frame-pointer unwinding.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.u32(self.eh_frame, 0).unwrap_or(0) == 0
@@ -257,7 +257,7 @@ impl<'a> Unwinding<'a> {
     }
 }
 
-/// Whether a common information entry begins like V8's: `zLR`, and no pointers to exception tables.
+/// True if a common information entry begins like V8's: `zLR`, and no pointers to exception tables.
 fn omits_exception_table(entry: &[u8]) -> bool {
     const OMIT: u8 = 0xff;
     // Length and id; version; augmentation; alignments and return address register in one byte each;

@@ -91,7 +91,7 @@ impl<'a> Dump<'a> {
         if dump.codes.producer.row().tells_part_of_sizes {
             dump.codes.fill_gaps();
         }
-        (dump.counts, dump.cut) = (reader.counts(), reader.cut().cloned());
+        (dump.counts, dump.cut) = (reader.counts().clone(), reader.cut().cloned());
         dump.codes.end(dump.moves.is_empty());
         Some(dump)
     }
