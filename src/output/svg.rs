@@ -17,6 +17,7 @@ use crate::flame::{
 use crate::ids::{Idx, IndexVec, index_vec};
 
 use super::caption::{Caption, grouped, shortened};
+use super::text::markup;
 
 /// How to draw.
 #[derive(Clone, Debug, Default)]
@@ -387,7 +388,7 @@ impl<'d> Marks<'d> {
                 push_without_numbers(rest, &mut out);
             } else {
                 out.push_str("%; ");
-                push_escaped(&text, &mut out);
+                out.push_str(&markup(&text));
                 out.push(')');
                 push_without_numbers(&rest[END.len() - "</title>".len()..], &mut out);
             }
@@ -728,7 +729,7 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
             legend.push_str(&format!(
                 "  <tspan fill=\"#{color:06x}\" stroke=\"#555\" stroke-width=\"0.5\">■</tspan> "
             ));
-            push_escaped(&shortened(label, 18), &mut legend);
+            legend.push_str(&markup(&shortened(label, 18)));
         }
     }
     let mut xml = String::new();
@@ -737,7 +738,7 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
         xml.push_str(&format!(
             "<tspan x=\"50%\" y=\"{y:.2}\" font-size=\"{size:.1}\">"
         ));
-        push_escaped(text, &mut xml);
+        xml.push_str(&markup(text));
         xml.push_str(more);
         xml.push_str("</tspan>");
     };
@@ -754,18 +755,6 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
         }
     }
     xml
-}
-
-fn push_escaped(text: &str, xml: &mut String) {
-    for c in text.chars() {
-        match c {
-            '<' => xml.push_str("&lt;"),
-            '>' => xml.push_str("&gt;"),
-            '&' => xml.push_str("&amp;"),
-            '"' => xml.push_str("&quot;"),
-            _ => xml.push(c),
-        }
-    }
 }
 
 fn write_with_subtitle(svg: &[u8], head: &str, out: &mut dyn Write) -> io::Result<()> {

@@ -52,6 +52,25 @@ pub fn harmless_payload(text: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("\t"))
 }
 
+/// The text as SVG and HTML have it, between tags and in attributes with double quotes.
+#[must_use]
+pub fn markup(text: &str) -> Cow<'_, str> {
+    if !text.contains(['<', '>', '&', '"']) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
 /// Whether it is ASCII that a terminal shows, as most names are: one pass over the bytes tells, without a branch for each.
 pub(super) fn is_plain(text: &str) -> bool {
     let plain = |so_far: bool, byte: u8| so_far & (0x20..0x7f).contains(&byte);

@@ -4,7 +4,6 @@
 //! `app.js` (the document) beside this file; `scripts/page` makes them small, into `made`. Data is one JSON object, compressed and
 //! in base64, so that no name of a recording is ever read as HTML; the page puts names into the document as text only.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use sha2::{Digest, Sha256};
@@ -21,6 +20,7 @@ mod data;
 mod time;
 
 use super::over_time::When;
+use super::text::markup;
 pub use code::{FunctionCode, codes};
 
 /// How the page begins.
@@ -133,11 +133,11 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
         }
         let text = match piece {
             "generator" => concat!("pjit ", env!("CARGO_PKG_VERSION")).to_owned(),
-            "title" => escaped(&title).into_owned(),
-            "lines" => escaped(&lines(content, options)).into_owned(),
+            "title" => escaped(&title),
+            "lines" => escaped(&lines(content, options)),
             "command" => {
                 let command = content.caption.command().unwrap_or_default();
-                escaped(&shortened(command, 1000)).into_owned()
+                escaped(&shortened(command, 1000))
             }
             "style" => style.to_owned(),
             "style hash" => hash(style),
@@ -185,22 +185,9 @@ fn lines(content: &Content<'_>, options: &PageOptions) -> String {
     format!("{} · {}", shown(&facts), caption.quality)
 }
 
-fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(['<', '>', '&', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '&' => safe.push_str("&amp;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    Cow::Owned(safe)
+/// Markup in which apostrophes are escaped, too.
+fn escaped(text: &str) -> String {
+    markup(text).replace('\'', "&#39;")
 }
 
 /// The functions with the largest own weight, for readers without JavaScript: people, `grep`, programs.
