@@ -97,7 +97,7 @@ pub struct ExportArgs {
 
     /// Write this format, whatever the file is called
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
 
     /// Only this event [default: all; Firefox: the main one, others are markers]
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
@@ -145,7 +145,7 @@ pub struct ExportArgs {
 
 /// Formats of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// For the Firefox Profiler, profiler.firefox.com
     Firefox,
     /// profile.proto, for go tool pprof, Pyroscope, Parca
@@ -158,7 +158,7 @@ enum Format {
     Parquet,
 }
 
-impl Format {
+impl ExportFormat {
     /// By the end of a file's name, and whether it is to be packed.
     fn of(path: &Path) -> Option<(Self, bool)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -203,7 +203,7 @@ fn parse_labels(list: &str) -> Result<Labels, String> {
 
 impl Verb for ExportArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let by_name = Format::of(&self.output);
+        let by_name = ExportFormat::of(&self.output);
         let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
             return Err(wrong_usage(format!(
                 "export knows no format for the name {}\nhint: -o x.json.gz, x.pb.gz, x.speedscope.json or x.csv.gz; or --format firefox, pprof, speedscope, csv, parquet",
@@ -215,64 +215,66 @@ impl Verb for ExportArgs {
             .several
             .load_options(&self.files, &self.input, context.environment)
             .map_err(wrong_usage)?;
-        if matches!(format, Format::Firefox | Format::Speedscope) && !load.more.is_empty() {
+        if matches!(format, ExportFormat::Firefox | ExportFormat::Speedscope)
+            && !load.more.is_empty()
+        {
             return Err(wrong_usage(
                 "this format takes one recording\nhint: -o all.csv.gz, or all.pb.gz",
             ));
         }
-        if self.several.normalizes() && format != Format::Pprof {
+        if self.several.normalizes() && format != ExportFormat::Pprof {
             return Err(wrong_usage(
                 "--normalize is for pprof: other formats add up no recordings",
             ));
         }
         let to_stdout = self.output.as_os_str() == "-";
-        if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
+        if to_stdout && format == ExportFormat::Pprof && std::io::stdout().is_terminal() {
             return Err(wrong_usage(
                 "pprof's format is not for a terminal\nhint: -o app.pb.gz",
             ));
         }
         let tags = self.tags(format)?;
         let view = match format {
-            Format::Firefox => Export::Firefox {
+            ExportFormat::Firefox => Export::Firefox {
                 per_cpu: self.per_cpu,
             },
-            Format::Pprof => Export::Pprof(PprofOptions {
+            ExportFormat::Pprof => Export::Pprof(PprofOptions {
                 labels: self.labels.0.clone(),
                 of_recordings: !load.more.is_empty(),
                 tags,
                 max_stacks: self.max_stacks,
                 max_bytes: self.max_bytes,
             }),
-            Format::Speedscope => Export::Speedscope {
+            ExportFormat::Speedscope => Export::Speedscope {
                 merged: self.merge,
                 wall: self.wall,
             },
-            Format::Csv => Export::Csv {
+            ExportFormat::Csv => Export::Csv {
                 samples: self.samples,
             },
-            Format::Parquet => return self.dataset(tags, load, context),
+            ExportFormat::Parquet => return self.dataset(tags, load, context),
         };
         let loads = match format {
             // Rows tell which recording they are of.
-            Format::Csv => load.apart().collect(),
+            ExportFormat::Csv => load.apart().collect(),
             _ => vec![load],
         };
         let requests = self.requests(&view, loads)?;
-        let packed = by_name.is_some_and(|(_, packed)| packed) || format == Format::Pprof;
+        let packed = by_name.is_some_and(|(_, packed)| packed) || format == ExportFormat::Pprof;
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path, self.replace.force_output)?;
         let line = match format {
-            Format::Csv => self.csv(&requests, packed, &mut out, context.diag),
+            ExportFormat::Csv => self.csv(&requests, packed, &mut out, context.diag),
             _ => one(&requests, packed, &mut out, context.diag),
         }?;
         out.finish()?;
         if !to_stdout {
             let name = self.output.display().to_string();
             let opened = match format {
-                Format::Firefox => "; open it in https://profiler.firefox.com".to_owned(),
-                Format::Pprof => format!("; go tool pprof -http=: {}", self.output.display()),
-                Format::Speedscope => "; open it in https://www.speedscope.app".to_owned(),
-                Format::Csv | Format::Parquet => String::new(),
+                ExportFormat::Firefox => "; open it in https://profiler.firefox.com".to_owned(),
+                ExportFormat::Pprof => format!("; go tool pprof -http=: {}", self.output.display()),
+                ExportFormat::Speedscope => "; open it in https://www.speedscope.app".to_owned(),
+                ExportFormat::Csv | ExportFormat::Parquet => String::new(),
             };
             writeln!(std::io::stderr(), "{}: {line}{opened}", harmless(&name))?;
         }
@@ -328,8 +330,8 @@ fn one(
 
 impl ExportArgs {
     /// Refuses what another format has.
-    fn check_options(&self, format: Format) -> anyhow::Result<()> {
-        use Format::{Csv, Firefox, Parquet, Pprof, Speedscope};
+    fn check_options(&self, format: ExportFormat) -> anyhow::Result<()> {
+        use ExportFormat::{Csv, Firefox, Parquet, Pprof, Speedscope};
         let options = [
             ("--per-cpu", self.per_cpu, &[Firefox][..]),
             ("--max-stacks", self.max_stacks.is_some(), &[Pprof]),
@@ -343,7 +345,10 @@ impl ExportArgs {
         let Some((option, _, of)) = given.find(|(.., of)| !of.contains(&format)) else {
             return Ok(());
         };
-        let values: Vec<_> = of.iter().filter_map(Format::to_possible_value).collect();
+        let values: Vec<_> = of
+            .iter()
+            .filter_map(ExportFormat::to_possible_value)
+            .collect();
         let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
         Err(wrong_usage(format!(
             "{option} is for {} alone\nhint: --format {}",
@@ -353,9 +358,9 @@ impl ExportArgs {
     }
 
     /// The labels that were given; a sample of pprof has none of them already.
-    fn tags(&self, format: Format) -> anyhow::Result<Tags> {
+    fn tags(&self, format: ExportFormat) -> anyhow::Result<Tags> {
         let tags = self.label.tags()?;
-        let is_taken = |name: &str| format == Format::Pprof && tags.get(name).is_some();
+        let is_taken = |name: &str| format == ExportFormat::Pprof && tags.get(name).is_some();
         match Label::NAMES.iter().find(|(name, _)| is_taken(name)) {
             Some((name, _)) => Err(wrong_usage(format!(
                 "--label cannot give '{name}', which samples have from the recording"

@@ -14,7 +14,7 @@ use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs, SeveralArgs, recordings_at};
 use super::named::Named;
 use super::page::Page;
-use super::picture::{Format, Target};
+use super::picture::{PictureFormat, Target};
 use super::question::OwnArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
@@ -97,7 +97,7 @@ pub struct FlamegraphArgs {
 
     /// Write this format, whatever the file is called
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<PictureFormat>,
 
     /// Show what changed since this recording (repeatable)
     #[arg(long, value_name = "BASE")]
@@ -300,29 +300,33 @@ impl Verb for FlamegraphArgs {
         let mut target = match (&browser, &self.output) {
             (Some(_), None) => Target {
                 path: None,
-                format: self.format.unwrap_or(Format::Html),
+                format: self.format.unwrap_or(PictureFormat::Html),
             },
             _ => Target::of(self.output.as_deref(), self.format, self.input.force)?,
         };
         if self.open && self.output.is_some() && target.path.is_none() {
             return Err(wrong_usage("--open and -o - exclude each other"));
         }
-        if let Some(option) = self.look.first().filter(|_| target.format == Format::Html) {
+        if let Some(option) = self
+            .look
+            .first()
+            .filter(|_| target.format == PictureFormat::Html)
+        {
             return Err(wrong_usage(format!(
                 "{option} is only for SVG\nhint: -o flame.svg"
             )));
         }
-        if self.source && target.format != Format::Html {
+        if self.source && target.format != PictureFormat::Html {
             return Err(wrong_usage(
                 "--source is only for the page\nhint: -o flame.html",
             ));
         }
-        if self.no_time && target.format != Format::Html {
+        if self.no_time && target.format != PictureFormat::Html {
             return Err(wrong_usage(
                 "--no-time is only for the page\nhint: -o flame.html",
             ));
         }
-        if self.comparison.shape == Some(Shape::Both) && target.format == Format::Svg {
+        if self.comparison.shape == Some(Shape::Both) && target.format == PictureFormat::Svg {
             return Err(wrong_usage(
                 "--shape both is only for the page\nhint: -o change.html, or --shape after",
             ));
@@ -338,15 +342,15 @@ impl Verb for FlamegraphArgs {
         let svg = self.svg_options()?;
         if self.open && target.path.is_none() {
             target.path = Some(temporary(match target.format {
-                Format::Svg => "flamegraph.svg",
-                Format::Html => "flamegraph.html",
+                PictureFormat::Svg => "flamegraph.svg",
+                PictureFormat::Html => "flamegraph.html",
             })?);
         }
         let mut out = Output::to(target.path.as_deref(), self.replace.force_output)?;
         let picture = answered(&request, context.diag)?;
         let closing = match target.format {
-            Format::Svg => picture.draw(&svg, self.look.limit(), &mut out)?,
-            Format::Html => picture.page(&self.page_options(), &mut out)?,
+            PictureFormat::Svg => picture.draw(&svg, self.look.limit(), &mut out)?,
+            PictureFormat::Html => picture.page(&self.page_options(), &mut out)?,
         };
         out.finish()?;
         if let Some(path) = target.path {
@@ -466,9 +470,9 @@ impl FlamegraphArgs {
         }
     }
 
-    fn frame_look(&self, format: Format) -> FrameLook {
+    fn frame_look(&self, format: PictureFormat) -> FrameLook {
         let rows = svg::rows_of_screen(self.look.height.map(|height| height as usize));
-        let folds = format == Format::Svg && !self.frames.with_recursion;
+        let folds = format == PictureFormat::Svg && !self.frames.with_recursion;
         FrameLook {
             tiers: self.frames.tiers,
             with_runtime: self.frames.with_runtime,
@@ -480,7 +484,7 @@ impl FlamegraphArgs {
     fn request(
         &self,
         new: &[PathBuf],
-        format: Format,
+        format: PictureFormat,
         environment: &Environment,
     ) -> Result<Request<Flamegraph>, String> {
         if self.several.normalizes() && !self.diff.is_empty() {
@@ -502,7 +506,7 @@ impl FlamegraphArgs {
         self.weight.apply(&mut load, self.input.force, true);
         let filters = self.filters.apply(&mut load)?;
         let view = Flamegraph {
-            is_page: format == Format::Html,
+            is_page: format == PictureFormat::Html,
             roots: match (self.filters.marks_tid(), self.filters.marks_pid()) {
                 (true, _) => Roots::Thread,
                 (false, true) => Roots::Process,

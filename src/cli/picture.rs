@@ -10,7 +10,7 @@ use crate::output::{html, svg};
 
 /// Formats of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum PictureFormat {
     /// A picture drawn by inferno
     Svg,
     /// An interactive page in one file
@@ -22,14 +22,14 @@ pub(super) enum Format {
 pub(super) struct Target {
     /// Nothing stands for standard output.
     pub(super) path: Option<PathBuf>,
-    pub(super) format: Format,
+    pub(super) format: PictureFormat,
 }
 
 impl Target {
     /// Settles path and format.
     pub(super) fn of(
         output: Option<&Path>,
-        format: Option<Format>,
+        format: Option<PictureFormat>,
         force: bool,
     ) -> anyhow::Result<Self> {
         let is_terminal = std::io::stdout().is_terminal();
@@ -38,7 +38,7 @@ impl Target {
             Some(path) => Some(path.to_owned()),
             None if is_terminal => {
                 let path = Path::new(match format {
-                    Some(Format::Html) => "flamegraph.html",
+                    Some(PictureFormat::Html) => "flamegraph.html",
                     _ => "flamegraph.svg",
                 });
                 anyhow::ensure!(
@@ -52,20 +52,20 @@ impl Target {
         };
         let format = match format {
             Some(format) => format,
-            None => path.as_deref().map_or(Ok(Format::Svg), format_of)?,
+            None => path.as_deref().map_or(Ok(PictureFormat::Svg), format_of)?,
         };
         Ok(Self { path, format })
     }
 }
 
 /// The format by a file's name.
-fn format_of(path: &Path) -> anyhow::Result<Format> {
+fn format_of(path: &Path) -> anyhow::Result<PictureFormat> {
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
-        None | Some("svg") => Ok(Format::Svg),
-        Some("html" | "htm") => Ok(Format::Html),
+        None | Some("svg") => Ok(PictureFormat::Svg),
+        Some("html" | "htm") => Ok(PictureFormat::Html),
         Some(other) => Err(wrong_usage(format!(
             "flamegraph writes no .{other} file: {}\nhint: -o flame.svg or -o flame.html",
             path.display()
