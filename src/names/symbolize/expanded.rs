@@ -29,18 +29,24 @@ pub(super) struct Expanded<'a> {
     pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
     /// Functions that `calls` refer to, as the file names them.
     pub(super) names: IndexVec<NameNumber, &'a [u8]>,
-    /// Whose code they are, where that was asked.
-    pub(super) authors: IndexVec<NameNumber, Author>,
-    /// Where they are defined, likewise.
-    pub(super) declared: IndexVec<NameNumber, Option<Declared>>,
-    /// Where their code was met, of those that are not said to be defined anywhere, likewise.
-    pub(super) bodies: IndexVec<NameNumber, Option<Body>>,
+    /// What is known of them, where it was asked whose code they are.
+    pub(super) origins: IndexVec<NameNumber, NameOrigin>,
     /// Paths that places refer to.
     pub(super) paths: IndexVec<PathNumber, String>,
     /// Checksums of the texts of those files, where the line table has them; none where there are no line tables.
     pub(super) checksums: IndexVec<PathNumber, Option<[u8; 16]>>,
     /// The folder in which the compiler worked, for the same.
     pub(super) directory: String,
+}
+
+/// Whose code a function is, and where it is from.
+#[derive(Clone, Default)]
+pub(super) struct NameOrigin {
+    pub(super) author: Author,
+    /// Where it is defined.
+    pub(super) declared: Option<Declared>,
+    /// Where its code was met, if nothing says where it is defined.
+    pub(super) body: Option<Body>,
 }
 
 pub(super) struct Expansion {

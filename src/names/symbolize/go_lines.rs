@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::declared::{Declared, Mark, normal};
-use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
+use super::expanded::{Expanded, Expansion, NameNumber, NameOrigin, PathNumber, Spot, Wanted};
 use super::origin::Author;
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoFunction, GoTable};
@@ -77,7 +77,10 @@ impl<'a> Numbers<'a> {
             if places {
                 let path = String::from_utf8_lossy(frame.file);
                 let known = (!path.is_empty()).then(|| Author::of_path(&path));
-                out.authors.push(known.unwrap_or_default());
+                out.origins.push(NameOrigin {
+                    author: known.unwrap_or_default(),
+                    ..NameOrigin::default()
+                });
             }
             out.names.push(frame.name)
         })

@@ -111,9 +111,7 @@ impl<'a> UnitMemo<'a> {
             let start = out.calls.len();
             for &(name, _) in &all.calls[known.calls.clone()] {
                 let number = *numbers[name].get_or_insert_with(|| {
-                    out.authors.extend(all.authors.get(name).cloned());
-                    out.declared.extend(all.declared.get(name).cloned());
-                    out.bodies.extend(all.bodies.get(name).cloned());
+                    out.origins.extend(all.origins.get(name).cloned());
                     out.names.push(all.names[name])
                 });
                 out.calls.push((number, None));
@@ -133,6 +131,7 @@ impl<'a> UnitMemo<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::expanded::NameOrigin;
     use super::*;
 
     fn wanted(svma: u64, query: u32) -> Wanted {
@@ -151,7 +150,7 @@ mod tests {
             let start = out.calls.len();
             for call in 0..wanted.svma % 5 {
                 let name = out.names.push(NAMES[(wanted.svma + call) as usize % 3]);
-                out.authors.push(Author::of_path("a.rs"));
+                out.origins.push(NameOrigin::default());
                 out.calls.push((name, None));
             }
             out.answers.push(Expansion {
@@ -194,7 +193,7 @@ mod tests {
             let mut alone = Expanded::default();
             find(&questions, &mut alone);
             assert_eq!(plain(&told), plain(&alone));
-            assert_eq!(told.names.len(), told.authors.len());
+            assert_eq!(told.names.len(), told.origins.len());
         }
         assert_eq!(asked, [2, 3, 4, 1, 8, 6, 16]);
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::declared::{Body, Declared, Mark};
-use super::expanded::{Expanded, NameNumber};
+use super::expanded::{Expanded, NameNumber, NameOrigin};
 use super::{Symbol, SymbolIndex};
 use crate::dso::{DsoId, Namesake, SymbolTable};
 use crate::ids::{Idx, IndexSlice, IndexVec};
@@ -151,9 +151,8 @@ pub(super) fn find<'t, 'a: 't>(
     for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
         let object = dso.ok_or(*object);
         for (at, number) in numbers.iter_enumerated() {
-            let declared = expanded.declared.get(at).and_then(Option::as_ref);
-            let body = || expanded.bodies.get(at)?.as_ref();
-            if let Some(declared) = declared.or_else(|| unplaced.of(object, *number, body()?)) {
+            let declared = unplaced.declared(expanded.origins.get(at), (object, *number));
+            if let Some(declared) = declared {
                 meet((object, *number), Evidence::Declared(declared));
             }
         }
@@ -230,8 +229,10 @@ fn paths<'f>(
         of_symbols.filter_map(|(at, symbol)| Some((symbol.dso, functions.declared[at]?)));
     let pieces = functions.expanded.iter().zip(functions.objects);
     let of_pieces = pieces.filter_map(|(expanded, (_, dso))| Some((expanded, (*dso)?)));
-    let of_pieces = of_pieces
-        .flat_map(|(expanded, dso)| expanded.declared.iter().flatten().map(move |of| (dso, of)));
+    let of_pieces = of_pieces.flat_map(|(expanded, dso)| {
+        let declared = expanded.origins.iter().flat_map(|of| &of.declared);
+        declared.map(move |of| (dso, of))
+    });
     let mut paths: FxHashMap<_, Option<&str>> = FxHashMap::default();
     for (dso, declared) in of_symbols.chain(of_pieces) {
         let path: &str = &declared.path;
@@ -247,8 +248,19 @@ fn paths<'f>(
 struct Unplaced(FxHashMap<(ObjectKey, u32), Vec<(Declared, u32)>>);
 
 impl Unplaced {
-    fn of(&self, object: ObjectKey, number: u32, body: &Body) -> Option<&Declared> {
-        let all = self.0.get(&(object, number))?.iter();
+    /// Where a function is defined, or what stands for it.
+    fn declared<'u>(
+        &'u self,
+        origin: Option<&'u NameOrigin>,
+        key: (ObjectKey, u32),
+    ) -> Option<&'u Declared> {
+        let NameOrigin { declared, body, .. } = origin?;
+        let stand_in = || self.of(key, body.as_ref()?);
+        declared.as_ref().or_else(stand_in)
+    }
+
+    fn of(&self, key: (ObjectKey, u32), body: &Body) -> Option<&Declared> {
+        let all = self.0.get(&key)?.iter();
         let mut fitting = all.filter(|(of, last)| {
             of.path == body.path && of.line <= body.first && body.last <= *last
         });
@@ -264,8 +276,8 @@ fn of_bodies(
     let mut met: FxHashMap<(ObjectKey, u32), Vec<&Body>> = FxHashMap::default();
     let pieces = functions.expanded.iter().zip(functions.objects);
     for ((expanded, (object, dso)), numbers) in pieces.zip(functions.inlined) {
-        for (body, number) in expanded.bodies.iter().zip(numbers) {
-            if let Some(body) = body {
+        for (origin, number) in expanded.origins.iter().zip(numbers) {
+            if let Some(body) = &origin.body {
                 let key = (dso.ok_or(*object), *number);
                 met.entry(key).or_default().push(body);
             }
@@ -322,9 +334,7 @@ fn expanded_places<'f>(
             let object = owner.1.ok_or(owner.0);
             let mut places = IndexVec::new();
             for (at, number) in numbers.iter_enumerated() {
-                let declared = expanded.declared.get(at).and_then(Option::as_ref);
-                let body = || expanded.bodies.get(at)?.as_ref();
-                let declared = declared.or_else(|| unplaced.of(object, *number, body()?));
+                let declared = unplaced.declared(expanded.origins.get(at), (object, *number));
                 let declared = declared.filter(|_| are_several((object, *number)));
                 let mut place = place(declared, None, None);
                 // What is inlined is the function that stands elsewhere by itself.

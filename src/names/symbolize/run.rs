@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::declared::{Body, Declared, normal};
 use super::dwarf::{DebugInfo, Unit, UnitId};
-use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
+use super::expanded::{Expanded, Expansion, NameNumber, NameOrigin, PathNumber, Spot, Wanted};
 use super::go_lines;
 use super::inlines::{self, NO_SIZE};
 use super::lines::{LineAt, Lines};
@@ -487,20 +487,22 @@ fn read<'a: 'd, 'd>(
         if wanted.inlines {
             for (inner, call) in found.calls.iter().rev().enumerate() {
                 let name = names.of_call(functions, entries, call, &mut out.names);
-                if object.origins && out.authors.len() < out.names.len() {
+                if object.origins && out.origins.len() < out.names.len() {
                     let (author, declared) = names.definition_of_call(functions, entries, call);
                     // Line tables alone do not tell where functions are declared: in the file of their code.
-                    let body = || bodies.author(at, found, inner);
-                    out.authors.push(author.or_else(body));
-                    out.declared.push(declared);
-                    out.bodies.push(None);
+                    let by_body = || bodies.author(at, found, inner);
+                    out.origins.push(NameOrigin {
+                        author: author.or_else(by_body),
+                        declared,
+                        body: None,
+                    });
                 }
                 if object.origins
                     && let Some(name) = name
-                    && out.declared[name].is_none()
+                    && out.origins[name].declared.is_none()
                     && let Some((path, line)) = bodies.place(at, found, inner)
                 {
-                    Body::meet(&mut out.bodies[name], &path, line);
+                    Body::meet(&mut out.origins[name].body, &path, line);
                 }
                 out.calls.extend(name.map(|name| (name, place)));
                 let caller = wanted.lines.then(|| paths.place(out, call.site));
@@ -1075,18 +1077,18 @@ impl<'s> Strings<'s> {
         shown: &'s Shown<'_>,
         defined: &'s [IndexVec<NameNumber, Option<Box<Place>>>],
     ) -> Self {
-        let has_authors = expanded.iter().any(|e| !e.authors.is_empty());
-        let texts = shown.texts.iter().filter(|_| has_authors);
+        let has_origins = expanded.iter().any(|e| !e.origins.is_empty());
+        let texts = shown.texts.iter().filter(|_| has_origins);
         let spelled: IndexVec<ShownId, _> = texts.map(|text| Spelled::of(text)).collect();
         let names = |(piece, e): (usize, &'s Expanded<'_>)| {
             let text = |(at, id): (NameNumber, &ShownId)| -> NameOf<'s> {
                 let id = *id;
                 let parameters = shown.parameters.get(id).and_then(Option::as_deref);
-                let author = e.authors.get(at).map_or_else(Author::default, |author| {
-                    let path = e.declared.get(at).and_then(|of| Some(&*of.as_ref()?.path));
-                    let by_folder = author.package.as_ref();
+                let author = e.origins.get(at).map_or_else(Author::default, |of| {
+                    let path = of.declared.as_ref().map(|declared| &*declared.path);
+                    let by_folder = of.author.package.as_ref();
                     Author {
-                        origin: author.origin,
+                        origin: of.author.origin,
                         package: spelled[id].package(e.names[at], path, by_folder),
                     }
                 });
