@@ -123,9 +123,9 @@ fn tell_shared(profile: &Profile, shown: &BTreeSet<String>, diag: &Diagnostics) 
     /// So many are told.
     const MOST: usize = 3;
     let symbols = profile.symbols.iter();
-    let shared = symbols.filter(|symbol| !symbol.inlined && shown.contains(&symbol.name));
-    let shared = shared.filter_map(|symbol| {
-        let other = symbol.others.as_ref()?.folded.as_ref()?;
+    let shown = symbols.filter(|symbol| shown.contains(&symbol.name));
+    let shared = shown.filter_map(|symbol| {
+        let other = symbol.folded_with()?;
         Some(format!("{} (or {other})", symbol.name))
     });
     let shared: BTreeSet<String> = shared.collect();

@@ -585,6 +585,13 @@ impl Symbol {
         self.package.as_deref().or_else(|| crate_of(&self.name))
     }
 
+    /// Another function whose code it is, too: nothing tells which of them ran.
+    #[must_use]
+    pub fn folded_with(&self) -> Option<&str> {
+        let others = self.others.as_ref().filter(|_| !self.inlined)?;
+        others.folded.as_deref()
+    }
+
     /// As the recording has it.
     #[must_use]
     pub fn recorded_name(&self) -> &str {

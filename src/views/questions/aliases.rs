@@ -159,9 +159,8 @@ pub fn shared_code(
     let frames = profile.frames.iter_enumerated();
     let shared = frames.filter_map(|(id, frame)| {
         let symbol = &profile[frame.symbol?];
-        let other = symbol.others.as_ref()?.folded.as_ref()?;
-        let names = (symbol.name.clone(), other.clone());
-        Some((functions.of_frame(id), names)).filter(|_| !symbol.inlined)
+        let names = (symbol.name.clone(), symbol.folded_with()?.to_owned());
+        Some((functions.of_frame(id), names))
     });
     shared.collect()
 }
