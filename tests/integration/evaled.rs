@@ -63,15 +63,7 @@ fn record(folder: &Path, hot: &str) {
     recording.fork(PID, 1, NOW);
     recording.exec(PID, b"node", NOW + 1);
     let mut map = |start, file: &[u8]| {
-        recording.map_at(&Map {
-            time: NOW + 2,
-            pid: PID,
-            start,
-            length: 0x1000,
-            offset: 0,
-            file,
-            build_id: None,
-        });
+        recording.map_at(&Map::page(NOW + 2, PID, start, file));
     };
     map(0x30_0000, b"/nonexistent/jit-77.dump");
     map(CODE & !0xfff, b"//anon");

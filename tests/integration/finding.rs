@@ -35,13 +35,9 @@ fn record(folder: &Path) {
     for (at, (file, id)) in (1..).zip(files) {
         let start = at << 32;
         recording.map_at(&Map {
-            pid: PID,
-            start,
             length: 0x100_0000,
-            offset: 0,
-            file: file.as_bytes(),
-            time: 0,
             build_id: Some(id).filter(|id| *id != [0; 20]),
+            ..Map::page(0, PID, start, file.as_bytes())
         });
         let ip = start + 0x1000;
         recording.sample(&Sample {

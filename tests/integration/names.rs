@@ -29,13 +29,8 @@ fn recording() -> Recording {
     recording.name_event(&evil("event"));
     let mut map = |pid, start, file: &[u8], build_id| {
         recording.map_at(&Map {
-            time: NOW,
-            pid,
-            start,
-            length: 0x1000,
-            offset: 0,
-            file,
             build_id,
+            ..Map::page(NOW, pid, start, file)
         });
     };
     let inside = |folder: &str, name: &str| [folder.as_bytes(), b"/", name.as_bytes()].concat();

@@ -27,18 +27,10 @@ fn process(file: &Path, dump: &Path) -> Recording {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.kernel_map(KERNEL, 0x10_0000, b"[kernel.kallsyms]_text");
     recording.comm(PID, PID, b"it");
-    let map = |start, file| Map {
-        time: NOW,
-        pid: PID,
-        start,
-        length: 0x1000,
-        offset: 0,
-        file,
-        build_id: None,
-    };
-    recording.map_at(&map(FILE, file.as_os_str().as_bytes()));
-    recording.map_at(&map(0x30_0000, dump.as_os_str().as_bytes()));
-    recording.map_at(&map(JIT, b"//anon"));
+    let mut map = |start, file| recording.map_at(&Map::page(NOW, PID, start, file));
+    map(FILE, file.as_os_str().as_bytes());
+    map(0x30_0000, dump.as_os_str().as_bytes());
+    map(JIT, b"//anon");
     let chain = [
         CONTEXT_KERNEL,
         KERNEL + 0x20,
@@ -435,13 +427,9 @@ fn recorded_paths_with_dots_stay_below_symfs() {
         let mut recording = Recording::new(Stacks::None);
         recording.comm(PID, PID, b"it");
         recording.map_at(&Map {
-            time: NOW,
-            pid: PID,
-            start: FILE,
             length: 1 << 30,
-            offset: 0,
-            file: file.as_bytes(),
             build_id: Some(id.clone().try_into().expect("twenty bytes")),
+            ..Map::page(NOW, PID, FILE, file.as_bytes())
         });
         for i in 0..200 {
             recording.sample(&Sample {

@@ -290,6 +290,21 @@ pub(crate) struct Map<'a> {
     pub(crate) build_id: Option<[u8; 20]>,
 }
 
+impl<'a> Map<'a> {
+    /// One page.
+    pub(crate) const fn page(time: u64, pid: u32, start: u64, file: &'a [u8]) -> Self {
+        Self {
+            time,
+            pid,
+            start,
+            length: 0x1000,
+            offset: 0,
+            file,
+            build_id: None,
+        }
+    }
+}
+
 impl Recording {
     /// MMAP2.
     pub(crate) fn map_at(&mut self, map: &Map<'_>) {

@@ -229,13 +229,9 @@ fn a_program_is_packed_if_it_is_what_was_mapped() {
     let (start, end) = (word(header + 8), word(header + 8) + word(header + 32));
     let start = start / 4096 * 4096;
     recording.map_at(&Map {
-        pid: PID,
-        start: 0x40_0000,
         length: end.next_multiple_of(4096) - start,
         offset: start,
-        file: path.as_bytes(),
-        time: 0,
-        build_id: None,
+        ..Map::page(0, PID, 0x40_0000, path.as_bytes())
     });
     let ip = 0x40_0000 + places[1].0 - start;
     case.write_sampled(recording, ip);
@@ -529,13 +525,9 @@ pub(crate) fn record_build(case: &Case, id: [u8; 20], offset: u64) {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(PID, PID, b"program");
     recording.map_at(&Map {
-        pid: PID,
-        start: 0x40_0000,
         length: 0x100_0000,
-        offset: 0,
-        file: b"/nowhere/app",
-        time: 0,
         build_id: Some(id),
+        ..Map::page(0, PID, 0x40_0000, b"/nowhere/app")
     });
     let ip = 0x40_0000 + offset;
     case.write_sampled(recording, ip);

@@ -35,15 +35,7 @@ fn recording_of(pid: u32, is_forked: bool) -> Recording {
     }
     recording.exec(pid, b"it", NOW + 1);
     let mut map = |start, file: &[u8]| {
-        recording.map_at(&Map {
-            time: NOW + 2,
-            pid,
-            start,
-            length: 0x1000,
-            offset: 0,
-            file,
-            build_id: None,
-        });
+        recording.map_at(&Map::page(NOW + 2, pid, start, file));
     };
     map(0x30_0000, format!("/nonexistent/jit-{pid}.dump").as_bytes());
     map(JIT, b"//anon");
@@ -97,13 +89,9 @@ fn code_that_a_program_copied_over_its_own_is_the_programs() {
     recording.exec(PID, b"it", NOW);
     let mut map = |start, length, offset, file: &[u8]| {
         recording.map_at(&Map {
-            time: NOW + 2,
-            pid: PID,
-            start,
             length,
             offset,
-            file,
-            build_id: None,
+            ..Map::page(NOW + 2, PID, start, file)
         });
     };
     map(PROGRAM, 0x60_0000, 0x1000, b"/nonexistent/prog");
