@@ -87,11 +87,11 @@ pub mod record;
 
 // Rooms are folders, and no part of names: `crate::unwind` is in `stacks`.
 pub use base::{
-    address, diagnostics, ids, metrics, near, needs, run_state, runtimes, span_spec, stack_end,
-    tags, time_spec, unit,
+    address, diagnostics, ids, metrics, needs, run_state, runtimes, span_spec, stack_end, tags,
+    time_spec, unit,
 };
 #[doc(hidden)]
-pub use base::{arch, build_id, disasm, intern};
+pub use base::{arch, build_id, disasm, intern, near};
 use base::{parallel, rbtree, unseen, zstd};
 #[doc(hidden)]
 pub use formats::{dso, jitdump, perfdata};
