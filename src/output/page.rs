@@ -69,11 +69,18 @@ impl Column {
     }
 }
 
+/// Stands for what was cut.
+const CUT: &str = "...";
+
 /// Cuts a name: its argument list first, then the middle, so that both ends can be read.
 #[must_use]
 pub fn cut(name: &str, columns: usize) -> String {
     if name.chars().count() <= columns {
         return name.to_owned();
+    }
+    // Of a name that was cut before, brackets may have lost their other half.
+    if name.contains(CUT) {
+        return cut_in_the_middle(name, columns);
     }
     // The method is in front of the list, and its class in front of that.
     let mut front = without_arguments(name);
@@ -104,7 +111,7 @@ fn cut_in_the_middle(name: &str, columns: usize) -> String {
     let tail = (columns - 3) / 2;
     let head = columns - 3 - tail;
     let mut text: String = name.chars().take(head).collect();
-    text.push_str("...");
+    text.push_str(CUT);
     text.extend(name.chars().skip(count - tail));
     text
 }
@@ -324,5 +331,13 @@ mod tests {
             "Abcdef::operator()"
         );
         assert_eq!(cut("Abcdefghijkl::operator()", 20), "Abcdefghi...erator()");
+        let lambda = "Tmpl<unsigned>::run(unsigned)::{lambda(unsigned)#1}::operator()";
+        for (once, twice) in [(60, 30), (44, 36), (50, 26)] {
+            let cut_twice = cut(&cut(lambda, once), twice);
+            assert!(
+                cut_twice.contains(CUT) && cut_twice.ends_with("operator()"),
+                "{cut_twice}"
+            );
+        }
     }
 }

@@ -231,6 +231,8 @@ fn without_clone(name: &str) -> &str {
         ".constprop",
         ".cold",
         ".lto_priv",
+        ".__part",
+        ".__uniq",
     ];
     let clone = kinds.iter().find_map(|kind| rest.strip_suffix(kind));
     clone.filter(|_| is_number(number)).unwrap_or(name)
@@ -367,6 +369,7 @@ mod tests {
                 ("hotrs::tree::h0123456789abcdef.llvm.77", "hotrs::tree"),
                 ("f.part.0.isra.1", "f"),
                 ("f.constprop.0.cold", "f"),
+                ("work.__part.16", "work"),
                 (
                     "*Foo(UInt64)@Foo(T)#go<UInt64>:UInt64",
                     "*Foo(UInt64)@Foo(T)#go<UInt64>:UInt64",

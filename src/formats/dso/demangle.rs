@@ -356,7 +356,7 @@ fn thunk(name: &str) -> Option<(&'static str, &str)> {
 /// Where libiberty writes other things than the `cpp_demangle` crate: literals with suffixes, empty
 /// parameter packs, qualifiers behind the parameters that are not shown.
 fn like_libiberty(mut text: String) -> String {
-    for qualifier in [" &&", " &", " const"] {
+    for qualifier in [" &&", " &", " volatile", " const"] {
         if text.ends_with(qualifier) && !text.contains("operator ") {
             text.truncate(text.len() - qualifier.len());
         }

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
 use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
+use crate::dso::elf::ElfFile;
 use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::{Idx, IndexVec};
@@ -764,7 +765,9 @@ fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<C
     let mut found = Culprits::default();
     for (&dso, &samples) in by_file {
         let is_file = session.dsos.get(dso).kind == DsoKind::File;
-        let is_here = is_file && session.dsos.binary(dso).is_some();
+        // What compiled modules of WebAssembly lack, `wasm-lines` tells.
+        let may_have = |elf: &ElfFile<'_>| !elf.is_compiled_wasm();
+        let is_here = is_file && session.dsos.binary(dso).is_some_and(may_have);
         let lacks =
             || lacks_debug_information(session, dso) || lacks_split_files(&session.dsos, dso);
         if is_here && lacks() {

@@ -232,7 +232,10 @@ impl Walk<'_> {
                 let is_payer = !is_nameless && self.functions.is_own(function);
                 if is_payer {
                     numbers.credited.add(count);
-                    payer = Some((function, if depth == 0 { function } else { physical }));
+                    // What is inlined into the payer is the payer, who may be inlined into its caller.
+                    let is_itself =
+                        depth == 0 || frames[..=depth].iter().all(|of| self.is_inlined(*of));
+                    payer = Some((function, if is_itself { function } else { physical }));
                 }
                 may_pay = !is_nameless && !is_payer;
             }
@@ -245,6 +248,11 @@ impl Walk<'_> {
             }
         }
         payer.map(|(function, _)| function)
+    }
+
+    fn is_inlined(&self, frame: FrameId) -> bool {
+        let symbol = self.profile[frame].symbol;
+        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) const ROWS: &[Activity] = &[
         "waiting",
         r"^__(x64|arm64|se|do)_sys_(futex\w*|epoll_p?wait2?|poll|ppoll|select|pselect6|nanosleep|
             clock_nanosleep|wait4|waitid|rt_sigtimedwait|rt_sigsuspend|pause|semop|semtimedop|epoll_ctl|
-            eventfd2?)$|^(do_futex)$",
+            eventfd2?)$|^(do_futex|do_wait|kernel_wait4|kernel_waitid)$",
     ),
     Activity::new(
         1,

@@ -3,10 +3,11 @@
 //! In: the samples of a clock. Out: [`Suspects`]: threads that may have a spell of some length, and functions that may have any there, for
 //! which of these is told depends on the others. Of each thread some two hundred samples a second are looked at, and four times as many for
 //! what those leave. Between two of them that lack a function, at most all that was left out may be in it, so that more are suspected than
-//! all samples would tell. It costs a twentieth of that: most recordings have no long spell, and of the others only what is suspected is
-//! looked at.
+//! all samples would tell. What most samples are in is mostly the program itself, with one spell that is none: for what is suspected still,
+//! all are looked at. It costs a tenth of telling spells: most recordings have no long one, and of the others only what is suspected is
+//! looked into.
 
-use super::spells::{SHARES, SHORTEST, longest_by_chance};
+use super::spells::{MOSTLY, SHARES, SHORTEST, longest_by_chance};
 use super::timeline::{FEWEST, Suspects, Usual};
 use crate::functions::{FunctionId, Functions};
 use crate::ids::{IndexVec, index_vec};
@@ -33,6 +34,8 @@ struct Run {
     /// Runs that may be spells, and those that may last.
     any: Runs,
     lasting: Runs,
+    /// Looks of the two longest of all runs.
+    stays: [usize; 2],
 }
 
 /// Runs of one function.
@@ -80,54 +83,65 @@ pub(super) fn suspects(
     }
     let stride = stride.max(1);
     let first = first / stride;
-    let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
-        profile.threads.iter().map(|_| (0, Vec::new())).collect();
     let portions: Vec<_> = profile.portions().collect();
     let usual = Usual::of(profile, functions, event);
     let is_whole = |of: &Portion| of.event == event && usual.has(profile, functions, of);
     let are_whole: Vec<bool> = portions.iter().map(is_whole).collect();
-    let mut is_ordered = true;
-    let mut last = 0;
-    for moment in profile.moments() {
-        if !are_whole[moment.portion] {
-            continue;
+    let look = |stride: usize, suspects: &Suspects| {
+        let wanted = suspects.threads.iter();
+        let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
+            wanted.map(|_| (0, Vec::new())).collect();
+        let mut last = 0;
+        for moment in profile.moments() {
+            let of = &portions[moment.portion];
+            if !are_whole[moment.portion] || !suspects.threads[of.thread] {
+                continue;
+            }
+            if moment.time < last {
+                return None;
+            }
+            last = moment.time;
+            let (count, looks) = &mut threads[of.thread];
+            if count.is_multiple_of(stride) {
+                looks.push(Look {
+                    time: moment.time,
+                    stack: of.stack,
+                    leaf: of.leaf,
+                });
+            }
+            *count += 1;
         }
-        let of = &portions[moment.portion];
-        is_ordered &= moment.time >= last;
-        last = moment.time;
-        let (count, looks) = &mut threads[of.thread];
-        if count.is_multiple_of(stride) {
-            looks.push(Look {
-                time: moment.time,
-                stack: of.stack,
-                leaf: of.leaf,
-            });
-        }
-        *count += 1;
-    }
-    if !is_ordered {
-        return all;
-    }
-    let threads = threads.iter_enumerated();
-    let threads = threads.filter(|(_, (count, _))| *count >= FEWEST);
+        Some(threads)
+    };
     let mut runs: IndexVec<FunctionId, Run> = index_vec![Run::default(); functions.all.len()];
-    let mut suspects = Suspects::new(profile, functions, false);
-    for (thread, (_, looks)) in threads.clone() {
-        let some: Vec<Look> = looks.iter().step_by(first).copied().collect();
-        let looks = (thread, some.as_slice(), stride * first);
-        let found = (&mut runs, &mut suspects);
-        suspect((profile, functions), looks, (least, &all), found);
+    let mut suspected = |threads: &IndexVec<ThreadId, (usize, Vec<Look>)>,
+                         (stride, step): (usize, usize),
+                         so_far: &Suspects| {
+        let mut left = Suspects::new(profile, functions, false);
+        for (thread, (count, looks)) in threads.iter_enumerated() {
+            if *count >= FEWEST && so_far.threads[thread] {
+                let some: Vec<Look> = looks.iter().step_by(step).copied().collect();
+                let looks = (thread, some.as_slice(), stride * step);
+                let found = (&mut runs, &mut left);
+                suspect((profile, functions), looks, (least, so_far), found);
+            }
+        }
+        left
+    };
+    let Some(threads) = look(stride, &all) else {
+        return all;
+    };
+    let mut suspects = suspected(&threads, (stride, first), &all);
+    if stride > 1 && !suspects.is_empty() {
+        suspects = suspected(&threads, (stride, 1), &suspects);
     }
-    if stride < 2 || suspects.is_empty() {
+    if suspects.is_empty() {
         return suspects;
     }
-    let mut left = Suspects::new(profile, functions, false);
-    for (thread, (_, looks)) in threads.filter(|(thread, _)| suspects.threads[*thread]) {
-        let looks = (thread, looks.as_slice(), stride);
-        let found = (&mut runs, &mut left);
-        suspect((profile, functions), looks, (least, &suspects), found);
+    match look(1, &suspects) {
+        Some(threads) => suspected(&threads, (1, 1), &suspects),
+        None => suspects,
     }
-    left
 }
 
 /// How many samples stand for one, if so many a second are looked at.
@@ -151,6 +165,8 @@ fn suspect(
     let end = looks.last().map_or(0, |look| look.time);
     let ends = |run: &mut Run, behind: u64| {
         let length = behind.saturating_sub(run.before);
+        let [longest, second] = run.stays;
+        run.stays = [longest.max(run.length), second.max(longest.min(run.length))];
         if length >= SHORTEST {
             run.any.add(run.length);
         }
@@ -197,6 +213,10 @@ fn suspect(
         let parts = SHARES[0] / 2.0..=(1.0 + SHARES[1]) / 2.0;
         let chance = longest_by_chance(n * stride as f64, share.min(SHARES[1]));
         let is_part = parts.contains(&share);
+        // All samples tell whether what most of them are in ever comes back.
+        let comes_back =
+            stride > 1 || share <= MOSTLY || run.stays[1] as f64 >= DOUBT * 2.0 * chance;
+        let is_part = is_part && comes_back;
         let may_be = |runs: Runs| is_part && runs.may_be_spells((chance, stride), run.count);
         suspects.functions[function] |= may_be(run.any);
         suspects.threads[thread] |= may_be(run.lasting);

@@ -45,7 +45,7 @@ const LEAST: usize = 8;
 /// Shares of a thread's samples between which a function may have spells. One that is nearly always there has no breaks.
 pub(super) const SHARES: [f64; 2] = [0.005, 0.98];
 /// A function with more than this may be the program itself, between its start and its end: it has spells only if it comes back.
-const MOSTLY: f64 = 0.8;
+pub(super) const MOSTLY: f64 = 0.8;
 /// Spells of a function that are kept: of more the text would say no more.
 const MOST: usize = 10_000;
 /// How much of a spell a clock of CPU time has to see of its thread. Less is a thread that mostly sleeps, and whose short calls are
