@@ -159,8 +159,11 @@ pub fn shared_code(
     let frames = profile.frames.iter_enumerated();
     let shared = frames.filter_map(|(id, frame)| {
         let symbol = &profile[frame.symbol?];
-        let names = (symbol.name.clone(), symbol.folded_with()?.to_owned());
-        Some((functions.of_frame(id), names))
+        let other = symbol.folded_with()?;
+        Some((
+            functions.of_frame(id),
+            (symbol.name.clone(), other.to_owned()),
+        ))
     });
     shared.collect()
 }

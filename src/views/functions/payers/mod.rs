@@ -122,16 +122,25 @@ struct Doings {
     alone: ActivityId,
 }
 
-/// What else is known of a frame.
-#[derive(Debug, Clone)]
+/// Where a frame's code is.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Kernel,
+    Jit,
+    Nowhere,
+    In(ObjectId),
+}
+
+/// What else is known of a frame: small, too.
+#[derive(Debug, Clone, Copy)]
 struct Nature {
-    part: Part,
+    place: Place,
     /// Which interprets Java, of which it has no names.
     is_java_interpreter: bool,
     /// Whether `eval` made it of a text that names no file.
     is_evaled: bool,
     /// Whose code it is, if it was made at run time.
-    engine: Option<&'static str>,
+    engine: Option<Producer>,
 }
 
 crate::ids::numbers! {
@@ -371,7 +380,7 @@ impl<'p> Payers<'p> {
         let frame = &self.profile[id];
         let symbol = frame.symbol.map(|id| &self.profile[id]);
         let function = self.functions.get(self.functions.of_frame(id));
-        let part = &self.natures[known].part;
+        let part = self.part(self.natures[known].place);
         let producer = symbol.and_then(|symbol| symbol.producer);
         let given = &self.functions.corrections.activities;
         let named = (!given.is_empty()).then(|| self.names(frame.object, symbol, function));
@@ -437,7 +446,7 @@ impl<'p> Payers<'p> {
             let ids = frames.iter().filter_map(|frame| self.of_frame[*frame]);
             ids.map(|id| &self.natures[id])
         };
-        if !frames.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
+        if !frames.is_empty() && known().all(|known| matches!(known.place, Place::Kernel)) {
             let is_idle = self.activities[activity] == "idle";
             return if is_idle { "idle" } else { ALONE };
         }
@@ -450,14 +459,15 @@ impl<'p> Payers<'p> {
         if let Some(std) = std.filter(|std| !matches!(*std, "C library" | "standard library")) {
             return std;
         }
-        let runtime = known().find_map(|known| match known.part {
+        let parts = || known().map(|known| self.part(known.place));
+        let runtime = parts().find_map(|part| match part {
             Part::Runtime(scope) => Some(scope.name()),
             _ => None,
         });
-        let engine = || known().find_map(|known| known.engine);
+        let engine = || known().find_map(|known| Some(known.engine?.row().engine));
         let c = || {
-            known()
-                .any(|known| matches!(known.part, Part::C))
+            parts()
+                .any(|part| matches!(part, Part::C))
                 .then_some("C library")
         };
         // Of Haskell and others; what it is made of in C was met below it.
@@ -505,13 +515,13 @@ impl<'p> Payers<'p> {
     fn frame(&mut self, frame: &Frame, function: FunctionId, is_kernel: bool) -> KnownId {
         let profile = self.profile;
         let symbol = frame.symbol.map(|id| &profile[id]);
-        let part = match frame.object {
-            _ if is_kernel => Part::Kernel,
-            _ if symbol.is_some_and(|symbol| symbol.producer.is_some()) => Part::Jit,
-            None => Part::Nothing,
-            Some(object) => self.objects.part(object).clone(),
+        let place = match frame.object {
+            _ if is_kernel => Place::Kernel,
+            _ if symbol.is_some_and(|symbol| symbol.producer.is_some()) => Place::Jit,
+            None => Place::Nowhere,
+            Some(object) => Place::In(object),
         };
-        let whose = self.whose(frame.object, symbol, function, &part);
+        let whose = self.whose(frame.object, symbol, function, self.part(place));
         let has_origin = symbol.is_some_and(|symbol| symbol.origin != Origin::Unknown);
         let may_be_std = match &whose {
             Whose::Package(Ecosystem::Crate, name) => !has_origin && may_be_rust_std(name),
@@ -533,14 +543,23 @@ impl<'p> Payers<'p> {
         });
         let engine = made.filter(|(_, runtime)| runtime.producer.is_known());
         self.natures.push(Nature {
-            part,
+            place,
             is_java_interpreter: interpreter.unwrap_or(false),
             is_evaled: made.is_some_and(|(symbol, runtime)| {
                 (runtime.fileless)(symbol.name.as_bytes()).is_some()
             }),
-            engine: engine.map(|(_, runtime)| runtime.engine),
+            engine: engine.map(|(_, runtime)| runtime.producer),
         });
         self.known.push(Known { pays, doing: None })
+    }
+
+    fn part(&self, place: Place) -> &Part {
+        match place {
+            Place::Kernel => &Part::Kernel,
+            Place::Jit => &Part::Jit,
+            Place::Nowhere => &Part::Nothing,
+            Place::In(object) => self.objects.part(object),
+        }
     }
 
     /// The number of a standard library. There are some dozens at most.

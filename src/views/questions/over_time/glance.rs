@@ -8,9 +8,9 @@
 //! looked into.
 
 use super::spells::{MOSTLY, SHARES, SHORTEST, longest_by_chance};
-use super::timeline::{FEWEST, Suspects, Usual};
-use crate::functions::{FunctionId, Functions};
-use crate::ids::{IndexVec, index_vec};
+use super::timeline::{ByFunction, FEWEST, Suspects, Usual};
+use crate::functions::Functions;
+use crate::ids::IndexVec;
 use crate::profile::{
     EventId, EventSummary, FrameId, Portion, Profile, Sampling, StackId, ThreadId,
 };
@@ -113,7 +113,7 @@ pub(super) fn suspects(
         }
         Some(threads)
     };
-    let mut runs: IndexVec<FunctionId, Run> = index_vec![Run::default(); functions.all.len()];
+    let mut runs: ByFunction<Run> = ByFunction::new(functions);
     let mut suspected = |threads: &IndexVec<ThreadId, (usize, Vec<Look>)>,
                          (stride, step): (usize, usize),
                          so_far: &Suspects| {
@@ -159,9 +159,8 @@ fn suspect(
     (profile, functions): (&Profile, &Functions),
     (thread, looks, stride): (ThreadId, &[Look], usize),
     (least, so_far): (u64, &Suspects),
-    (runs, suspects): (&mut IndexVec<FunctionId, Run>, &mut Suspects),
+    (runs, suspects): (&mut ByFunction<Run>, &mut Suspects),
 ) {
-    let mut met: Vec<FunctionId> = Vec::new();
     let end = looks.last().map_or(0, |look| look.time);
     let ends = |run: &mut Run, behind: u64| {
         let length = behind.saturating_sub(run.before);
@@ -181,12 +180,9 @@ fn suspect(
             if !so_far.functions[function] {
                 continue;
             }
-            let run = &mut runs[function];
+            let run = runs.get_or_add(function, Run::default);
             if run.last == at {
                 continue;
-            }
-            if run.count == 0 {
-                met.push(function);
             }
             if run.last + 1 < at {
                 if run.length > 0 {
@@ -205,8 +201,8 @@ fn suspect(
         }
     }
     let n = looks.len() as f64;
-    for function in met {
-        let run = &mut runs[function];
+    for (function, mut run) in runs.take() {
+        let run = &mut run;
         let behind = looks.get(run.last).map_or(end, |look| look.time);
         ends(run, behind);
         let share = run.count as f64 / n;
@@ -220,6 +216,5 @@ fn suspect(
         let may_be = |runs: Runs| is_part && runs.may_be_spells((chance, stride), run.count);
         suspects.functions[function] |= may_be(run.any);
         suspects.threads[thread] |= may_be(run.lasting);
-        *run = Run::default();
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
     }
     let edges: Vec<usize> = [0].into_iter().chain(cuts).chain([moments.len()]).collect();
     let pieces: Vec<&[Moment]> = edges.windows(2).map(|of| &moments[of[0]..of[1]]).collect();
-    let mut sums: ByFunction<usize> = ByFunction::new(timeline);
+    let mut sums: ByFunction<usize> = ByFunction::new(timeline.functions);
     // In how many samples functions are.
     let mut inclusive = |moments: &[Moment]| {
         sums.count(timeline, paths.of(moments));
@@ -141,7 +141,10 @@ impl Columns {
         let mut paths: Vec<(PathId, u32)> = paths.of(moments).collect();
         paths.sort_unstable();
         // Anywhere, and as the innermost.
-        let mut counts = [ByFunction::new(timeline), ByFunction::new(timeline)];
+        let mut counts = [
+            ByFunction::new(timeline.functions),
+            ByFunction::new(timeline.functions),
+        ];
         counts[0].count(timeline, paths.iter().copied());
         for (path, count) in &paths {
             let leaf = timeline.paths[*path].leaf;
@@ -157,8 +160,10 @@ impl Columns {
         });
         let mut wanted: Vec<_> = keyed.filter(|(count, _)| within(*count)).collect();
         wanted.sort_unstable_by_key(|(count, key)| (std::cmp::Reverse(count * (n - count)), *key));
-        let mut paths_of: [ByFunction<Vec<PathId>>; 2] =
-            [ByFunction::new(timeline), ByFunction::new(timeline)];
+        let mut paths_of: [ByFunction<Vec<PathId>>; 2] = [
+            ByFunction::new(timeline.functions),
+            ByFunction::new(timeline.functions),
+        ];
         for (_, (is_leaf, function)) in &wanted {
             paths_of[usize::from(*is_leaf)].get_or_add(*function, Vec::new);
         }

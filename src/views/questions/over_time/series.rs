@@ -37,9 +37,9 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
     };
     let n = timeline.moments.len() as f64;
     let mut counts = PathCounts::new(timeline);
-    let mut totals: ByFunction<usize> = ByFunction::new(timeline);
+    let mut totals: ByFunction<usize> = ByFunction::new(timeline.functions);
     totals.count(timeline, counts.of(&timeline.moments));
-    let mut rows: ByFunction<Counts> = ByFunction::new(timeline);
+    let mut rows: ByFunction<Counts> = ByFunction::new(timeline.functions);
     for (function, total) in totals.take() {
         if total as f64 > LEAST * n {
             rows.get_or_add(function, || [0; COLUMNS]);

@@ -58,8 +58,8 @@ pub(super) fn find(timeline: &Timeline<'_>, threads: &[OfThread<'_>]) -> Vec<Spe
     let mut all = Vec::new();
     let mut scratch = Scratch {
         paths: PathCounts::new(timeline),
-        counts: ByFunction::new(timeline),
-        open: ByFunction::new(timeline),
+        counts: ByFunction::new(timeline.functions),
+        open: ByFunction::new(timeline.functions),
         followed: Followed::new(timeline),
     };
     for of in threads {

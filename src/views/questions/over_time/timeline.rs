@@ -51,9 +51,9 @@ enum Whole {
 
 impl Whole {
     /// Of a stack with this root. A cut stack tells neither what ran nor what was left by a wait.
-    fn of(end: StackEnd, root: FunctionId) -> Self {
+    fn of(end: StackEnd, root: impl FnOnce() -> FunctionId) -> Self {
         if end.is_recorded() && !end.is_complete() {
-            Self::IfUsual(root)
+            Self::IfUsual(root())
         } else if end.is_complete() || end == StackEnd::NotRecorded {
             // Without a stack there is nothing to be cut.
             Self::Yes
@@ -97,9 +97,10 @@ impl Usual {
 }
 
 fn whole(profile: &Profile, functions: &Functions, of: &Portion) -> Whole {
-    let frames = profile.frames_of(of.stack, &of.leaf);
-    let root = functions.of_frame(frames[frames.len() - 1]);
-    Whole::of(profile.stacks.end(of.stack), root)
+    Whole::of(profile.stacks.end(of.stack), || {
+        let frames = profile.frames_of(of.stack, &of.leaf);
+        functions.of_frame(frames[frames.len() - 1])
+    })
 }
 
 /// The samples of an event in order of time.
@@ -380,9 +381,9 @@ pub(super) struct ByFunction<T> {
 
 impl<T> ByFunction<T> {
     /// Of none.
-    pub(super) fn new(timeline: &Timeline<'_>) -> Self {
+    pub(super) fn new(functions: &Functions) -> Self {
         Self {
-            place_of: index_vec![u32::MAX; timeline.functions.all.len()],
+            place_of: index_vec![u32::MAX; functions.all.len()],
             all: Vec::new(),
         }
     }
@@ -572,7 +573,7 @@ impl<'p> Maker<'p> {
             functions: Part::new(first..self.in_paths.len()),
             leaf: leaf.unwrap_or(root),
             is_own: met.has(Seen::OWN),
-            is_whole: Whole::of(self.profile.stacks.end(entry.stack), root),
+            is_whole: Whole::of(self.profile.stacks.end(entry.stack), || root),
         });
         self.known.insert(key, path);
         path
