@@ -13,7 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::kinds::{self, Corrections, Facts, Kind, OwnRules};
 use crate::build_id::BuildId;
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{Idx as _, IndexVec, index_vec};
 use crate::intern::ItemIndex;
 use crate::profile::{
     CpuMode, Frame, FrameId, Object, ObjectId, Origin, Place, Producer, Profile, Symbol, SymbolId,
@@ -637,19 +637,21 @@ impl<'p> TableMaker<'p> {
 
     /// Leaves one function where several are the same.
     fn unite(&mut self, same: &IndexVec<FunctionId, FunctionId>) {
-        let mut numbers: IndexVec<FunctionId, FunctionId> = IndexVec::new();
-        let mut left: IndexVec<FunctionId, Function> = IndexVec::new();
-        for (id, function) in std::mem::take(&mut self.out.all).into_iter_enumerated() {
+        let mut numbers: IndexVec<FunctionId, FunctionId> = IndexVec::with_capacity(same.len());
+        let mut left = 0;
+        for (id, first) in same.iter_enumerated() {
             // The first of them has its number already.
-            numbers.push(match same[id] {
-                first if first == id => {
-                    self.out.besides.push(self.marks[id].1);
-                    left.push(function)
-                }
-                first => numbers[first],
+            numbers.push(if *first == id {
+                self.out.besides.push(self.marks[id].1);
+                left += 1;
+                FunctionId::from_usize(left - 1)
+            } else {
+                numbers[*first]
             });
         }
-        self.out.all = left;
+        let mut ids = same.iter_enumerated();
+        let is_first = |_: &Function| ids.next().is_some_and(|(id, first)| id == *first);
+        self.out.all.raw.retain(is_first);
         for function in &mut self.out.of_frame {
             *function = numbers[*function];
         }
@@ -659,7 +661,7 @@ impl<'p> TableMaker<'p> {
 /// Functions that have one id: those of which there are several, in their order.
 fn namesakes(all: &IndexVec<FunctionId, Function>) -> Vec<Vec<FunctionId>> {
     let mut hashes: IndexVec<FunctionId, u64> = IndexVec::with_capacity(all.len());
-    let mut firsts: ItemIndex<FunctionId> = ItemIndex::default();
+    let mut firsts: ItemIndex<FunctionId> = ItemIndex::with_capacity(all.len());
     // Most functions have no namesake, so that a list of each would take longer than all else here.
     let mut groups: BTreeMap<FunctionId, Vec<FunctionId>> = BTreeMap::new();
     for (id, function) in all.iter_enumerated() {
