@@ -498,8 +498,8 @@ impl Painted<'_> {
                 parts.push(format!("up to {} frames", nature.folded));
             }
         }
-        // The picture's script takes what stands in front of the last bracket for the name.
-        parts.join(" · ").replace('(', "[").replace(')', "]")
+        // The picture's script takes what stands in front of the last bracket for the name; these are in no name.
+        parts.join(" · ").replace('(', "❨").replace(')', "❩")
     }
 }
 

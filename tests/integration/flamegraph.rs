@@ -128,7 +128,7 @@ fn frames_have_clean_names_and_the_runtime_is_one_frame() {
     }
     let rows = |frames: &[Frame]| frames.iter().map(|frame| frame.3).max();
     assert!(rows(&all) < rows(&whole), "{:?}", rows(&all));
-    for (by, text) in [("package", "hot.js [own]"), ("activity", "optimised code")] {
+    for (by, text) in [("package", "hot.js ❨own❩"), ("activity", "optimised code")] {
         let svg = stdout_of(&["flamegraph", "--color-by", by], "node");
         assert!(svg.contains(text), "{by}");
     }

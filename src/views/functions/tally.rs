@@ -232,10 +232,14 @@ impl Walk<'_> {
                 let is_payer = !is_nameless && self.functions.is_own(function);
                 if is_payer {
                     numbers.credited.add(count);
-                    // What is inlined into the payer is the payer, who may be inlined into its caller.
-                    let is_itself =
-                        depth == 0 || frames[..=depth].iter().all(|of| self.is_inlined(*of));
-                    payer = Some((function, if is_itself { function } else { physical }));
+                    // Who is inlined into a caller does not call it: most of it is in what is inlined into the payer.
+                    let is_part = frames[..=depth].iter().all(|of| self.is_inlined(*of));
+                    let within = match depth.checked_sub(1).map(|inner| frames[inner]) {
+                        None => function,
+                        Some(inner) if is_part => self.functions.of_frame(inner),
+                        Some(_) => physical,
+                    };
+                    payer = Some((function, within));
                 }
                 may_pay = !is_nameless && !is_payer;
             }

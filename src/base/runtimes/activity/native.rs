@@ -15,21 +15,23 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         1,
         "dynamic linking",
-        r"^(_dl_(start|main|relocate\w*|map_object\w*|lookup_symbol_x|open|fixup|runtime_resolve\w*|init|
-            new_object|protect\w*)|dl_main|do_lookup_x|check_match|elf_machine_rela|elf_dynamic_do_|
-            _dl_sysdep_start|dl_open_worker\w*)",
+        // `check_matching` is a part of glibc's regular expressions.
+        r"^(_dl_(start\w*|main|relocate\w*|map_object\w*|lookup_symbol_x|open\w*|fixup\w*|runtime_resolve\w*|
+            init\w*|new_object|protect\w*|sysdep_start)|dl_main|do_lookup_x|check_match|elf_machine_rela\w*|
+            elf_dynamic_do_\w*|dl_open_worker\w*)$",
     ),
     Activity::new(
         2,
         "allocation",
         r"^(_?_?(libc_)?(malloc|free|calloc|realloc|memalign|aligned_alloc|cfree|posix_memalign)(_consolidate|
-            _usable_size)?|_int_(malloc|free|realloc|memalign)\w*|unlink_chunk|sysmalloc|systrim|tcache_\w+|
-            alloc_perturb|arena_get\w*|_int_new_arena|heap_trim|operator\ (new|delete).*|_Zn[wa]\w+|_Zd[la]\w+|
+            _usable_size)?|_int_(malloc|free|realloc|memalign)\w*|unlink_chunk|sysmalloc|systrim|tcache_(?:get|put|init|free|
+            key|thread|dalloc|flush|event)\w*|alloc_perturb|arena_get\w*|_int_new_arena|heap_trim|operator\ (new|delete).*|_Zn[wa]\w+|_Zd[la]\w+|
             __rust_(alloc|dealloc|realloc|alloc_zeroed)|__rdl_\w+|__rg_\w+|alloc::alloc::\w+|_?rjem_\w+|je_\w+|
             _rjem_je_\w+|arena_(?:malloc|dalloc|ralloc|slab|bin|run|chunk)\w*|tcache_(?:alloc|bin|gc)\w*|
             large_(?:malloc|dalloc|palloc)\w*|mi_(?:malloc|free|heap|page|segment|realloc|calloc|zalloc|new|
             bin)\w*|_mi_\w+|tc_(?:malloc|free|new|delete)\w*|tcmalloc::.*|dlmalloc|dlfree|dlrealloc|talc::.*|
-            wee_alloc.*|g_(?:malloc|free|slice_alloc|slice_free)\w*|pas_\w+|snmalloc::.*)$",
+            wee_alloc.*|g_(?:try_)?(?:malloc|realloc|free|slice_(?:alloc|
+            free))(?:0|1|0?_n|_sized)?|pas_\w+|snmalloc::.*)$",
     ),
     Activity::new(
         2,
@@ -50,22 +52,28 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         2,
         "compression and hashes",
-        r"^(deflate|inflate|inflate_fast|longest_match|deflate_\w+|adler32\w*|crc32\w*|ZSTD_\w+|HUF_\w+|
+        r"^((?:in|de)flate(?:_(?:fast|slow|stored|rle|huff|table|trees|block|state|medium|quick)\w*|(?:Init|End|Reset|
+            Copy|Set|Get|Prime|Params|Bound|Sync|Back)\w*)?$|longest_match\w*$|adler32\w*|crc32\w*|ZSTD_\w+|HUF_\w+|
             FSE_\w+|LZ4_\w+|Brotli\w+|lzma_\w+|BZ2_\w+|sha\d+_\w+|SHA\d+\w*|md5_\w+|EVP_\w+|blake3\w*|
             zlib_rs::.*|miniz_oxide::.*|md4\w*|OPENSSL_\w+|aes\w*_(?:encrypt|decrypt|ctr|gcm)\w*)",
     ),
     Activity::new(
         2,
         "regex",
-        r"^(regex_automata::|regex::|regex_syntax::|aho_corasick::|pcre2?_|re2::|onig|hs_scan)",
+        r"^(regex_automata::|regex::|regex_syntax::|aho_corasick::|pcre2?_|re2::|onig|hs_scan)|^(re_(?:search|
+            compile|acquire|string|node_set)_\w+|check_matching|sift_states_\w+|transit_state\w*|check_arrival\w*|
+            get_subexp\w*|build_trtable|merge_state_\w+|check_subexp_\w+|check_node_accept\w*|
+            proceed_next_node|prune_impossible_nodes|regexec|regcomp)$",
     ),
     Activity::new(
         2,
         "linear algebra",
-        r"^(cblas_|[sdcz](ge|sy|tr|gb|he)(mm|mv|rk|r|sv|sm)_?\w*|[sdcz](axpy|dot|scal|copy|nrm2|swap|asum|
-            rot)\w*|dgemm|sgemm|LAPACKE_|[sdcz](getr|getf|potr|gesdd|gesvd|geqr|ormb|ormq|bdsdc|lasd|gebr|labrd|
+        // `cherry_pick` begins as the product `cher` does.
+        r"^(cblas_|[sdcz](ge|sy|tr|gb|he)(mm|mv|rk|r|sv|sm)(_(64_|[A-Za-z]{1,4}|\w*(kernel|thread|copy)\w*|
+            (small|beta|driver)\w*))?_?$|[sdcz](axpy|dot|scal|copy|nrm2|swap|asum|rot)(_(k|64_|compute|
+            kernel\w*|thread\w*))?_?$|LAPACKE_|[sdcz](getr|getf|potr|gesdd|gesvd|geqr|ormb|ormq|bdsdc|lasd|gebr|labrd|
             larf|lasr|orgb|orgq)\w*|\w+_(HASWELL|SKYLAKEX|ZEN|SANDYBRIDGE|COOPERLAKE|SAPPHIRERAPIDS|NEHALEM|
-            PRESCOTT)|gemm_\w+|blas_\w+|trsm_\w+|trmv_\w+|Eigen::|mkl_)",
+            PRESCOTT)|gemm_(driver|thread|beta|kernel|small|pack|[io][nt]copy)\w*$|blas_\w+|trsm_\w+|trmv_\w+|Eigen::|mkl_)",
     ),
     Activity::new(
         3,
@@ -76,15 +84,14 @@ pub(super) const ROWS: &[Activity] = &[
         3,
         "strings",
         r"^_*(str(len|cmp|ncmp|chr|rchr|str|cpy|ncpy|cat|dup|casecmp|spn|cspn|tok|tol|toul|tod|nlen)|
-            wcs\w+)(_\w+)?$|^(__)?(vfprintf|vsnprintf|printf|snprintf|fprintf|sprintf|___?vsnprintf|__printf_fp|
-            __vfprintf_internal|__vsnprintf_internal|printf_positional|__mpn_\w+|Dragon4\w*|BigInt_\w+|
-            ____?strto\w+)",
+            wcs\w+)(_\w+)?$|^_*(v?[sf]?n?printf|v?asprintf|v?dprintf|strto\w+)(_fp\w*|_internal|_positional|
+            _chk|_l\w*)?$|^(__mpn_\w+|Dragon4\w*|BigInt_\w+)",
     ),
     Activity::new(
         3,
         "sorting",
-        r"(^|::)(qsort(_r)?|msort_with_tmp|__introsort\w*|quicksort|merge_sort|smallsort|driftsort|ipnsort|
-            pdqsort)",
+        r"(^|::)(qsort(_r)?$|msort_with_tmp|__introsort\w*|(quicksort|merge_sort|smallsort|driftsort|ipnsort|
+            pdqsort)(\W|$))",
     ),
     Activity::new(
         3,
@@ -95,7 +102,8 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         2,
         "input and output",
-        r"^(_IO_\w+|__?GI__?_?IO_\w+|fwrite|fread|fputs|fflush|fgets|getline|fopen\w*|fclose|std::io::(?:Read|
+        r"^(_IO_\w+|__?GI__?_?IO_\w+|(fwrite|fread|fputs|fflush|fgets|getline|fclose)(_unlocked)?$|
+            fopen(64)?$|std::io::(?:Read|
             Write|stdio|buffered)\w*.*|uv_fs_\w+|uv__fs_\w+|node::fs::.*)",
     ),
 ];

@@ -33,6 +33,7 @@ use crate::profile::{
 };
 use crate::runtimes::crates::{crates_of_method, is_rust_std, may_be_rust_std};
 use crate::runtimes::languages::{Language, is_of_library};
+use crate::runtimes::names;
 use crate::runtimes::package::{GO_LIBRARY, npm, of_go, pypi};
 use crate::runtimes::tails::telling;
 use crate::runtimes::{Activity as Row, Ecosystem, Producer, Scope, Tier, Whose};
@@ -762,7 +763,15 @@ impl<'p> Payers<'p> {
         };
         let mut caches = self.caches.borrow_mut();
         let scopes = scopes.into_iter().flatten();
-        let found = scopes.filter_map(|scope| row_of(scope, &mut caches, &symbol.name));
+        let name = match symbol.producer {
+            Some(_) => &symbol.name,
+            None => plain(&symbol.name),
+        };
+        // What the user wrote may be called as a part of a library is, and is no phase of that.
+        let is_own = symbol.origin == Origin::Own;
+        let may_be = |scope: &Scope, row: &&Row| !is_own || *scope != Scope::Native || row.rank > 1;
+        let found = scopes
+            .filter_map(|scope| row_of(scope, &mut caches, name).filter(|row| may_be(&scope, row)));
         found.min_by_key(|row| row.rank)
     }
 }
@@ -804,6 +813,14 @@ fn set(scope: Scope) -> Option<&'static DFA> {
         set.ok()
     });
     set.as_ref()
+}
+
+/// The name of a native function without its symbol's version, a clone's number, and what glibc calls its own copies:
+/// `pthread_mutex_lock` of `pthread_mutex_lock@@GLIBC_2.2.5`.
+fn plain(name: &str) -> &str {
+    let name = names::native(name);
+    let name = name.strip_suffix("@plt").unwrap_or(name);
+    name.strip_prefix("__GI_").unwrap_or(name)
 }
 
 /// What a scope's rows say of a name: that with the lowest rank.

@@ -501,6 +501,48 @@ fn what_is_called_alike_is_not_the_same() {
             Some("JIT compile"),
         ),
         (Scope::Runtime(Php), "zend_jit", Some("JIT compile")),
+        (Scope::Native, "check_matching", Some("regex")),
+        (Scope::Native, "check_match", Some("dynamic linking")),
+        (
+            Scope::Native,
+            "_dl_relocate_object",
+            Some("dynamic linking"),
+        ),
+        (Scope::Native, "check_matches", None),
+        (Scope::Native, "cherry_pick", None),
+        (Scope::Native, "scopy_pixels", None),
+        (Scope::Native, "gemm_gemstone", None),
+        (Scope::Native, "dgemm_kernel_nn", Some("linear algebra")),
+        (Scope::Native, "dgemv_n", Some("linear algebra")),
+        (Scope::Native, "ddot_k", Some("linear algebra")),
+        (Scope::Native, "dscal_", Some("linear algebra")),
+        (Scope::Native, "inflate_mesh", None),
+        (
+            Scope::Native,
+            "inflate_fast",
+            Some("compression and hashes"),
+        ),
+        (
+            Scope::Native,
+            "inflateInit2_",
+            Some("compression and hashes"),
+        ),
+        (Scope::Native, "printf_stats", None),
+        (Scope::Native, "__vfprintf_internal", Some("strings")),
+        (Scope::Native, "__printf_fp_l", Some("strings")),
+        (Scope::Native, "____strtod_l_internal", Some("strings")),
+        (Scope::Native, "getline_total", None),
+        (Scope::Native, "fread", Some("input and output")),
+        (Scope::Native, "g_free_cells", None),
+        (Scope::Native, "g_malloc0_n", Some("allocation")),
+        (Scope::Native, "tcache_get", Some("allocation")),
+        (Scope::Native, "tcache_lookup", None),
+        (Scope::Native, "quicksort_rows", None),
+        (
+            Scope::Native,
+            "core::slice::sort::stable::quicksort::quicksort",
+            Some("sorting"),
+        ),
         (Scope::OCaml, "mark_slice_darken", Some("GC")),
         (Scope::OCaml, "caml_oldify_one", Some("GC")),
         (Scope::OCaml, "bf_allocate", Some("allocation")),
@@ -510,5 +552,21 @@ fn what_is_called_alike_is_not_the_same() {
     ] {
         let said = row_of(scope, &mut FxHashMap::default(), name);
         assert_eq!(said.map(|row| row.name), expected, "{scope:?} {name}");
+    }
+}
+
+#[test]
+fn versions_and_copies_of_symbols_do_the_same() {
+    for (name, expected) in [
+        ("pthread_mutex_lock@@GLIBC_2.2.5", "pthread_mutex_lock"),
+        ("cfree@GLIBC_2.2.5", "cfree"),
+        ("pthread_mutex_lock@plt", "pthread_mutex_lock"),
+        (
+            "__GI___pthread_mutex_unlock_usercnt",
+            "__pthread_mutex_unlock_usercnt",
+        ),
+        ("work.constprop.0", "work"),
+    ] {
+        assert_eq!(plain(name), expected);
     }
 }
