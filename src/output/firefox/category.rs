@@ -127,6 +127,7 @@ const COLOURS: [(&str, &[&str]); 12] = [
             "math",
             "linear algebra",
             "compression and hashes",
+            "encryption",
         ],
     ),
     (

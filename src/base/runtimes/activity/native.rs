@@ -37,8 +37,8 @@ pub(super) const ROWS: &[Activity] = &[
         2,
         "locks",
         r"^(__?_?(pthread_(mutex|rwlock|cond|spin|once)_\w+)|__lll_\w+|__new_sem_\w+|futex_\w+|__futex\w+|
-            parking_lot(_core)?::.*|std::sys::(?:sync|pal::unix)::(?:mutex|rwlock|condvar|futex).*|
-            std::sync::(?:mutex|rwlock|condvar|poison|once).*|pthread_(?:mutex|cond|rwlock)_\w+|absl::Mutex.*|
+            <?parking_lot(_core)?::.*|<?std::sys::(?:sync|pal::unix)::(?:mutex|rwlock|condvar|futex).*|
+            <?std::sync::(?:mutex|rwlock|condvar|poison|once).*|pthread_(?:mutex|cond|rwlock)_\w+|absl::Mutex.*|
             uv_(?:mutex|cond|sem|rwlock)_\w+)$",
     ),
     Activity::new(
@@ -51,16 +51,23 @@ pub(super) const ROWS: &[Activity] = &[
     ),
     Activity::new(
         2,
+        "encryption",
+        r"^((EVP_(Encrypt|Decrypt|Cipher|Seal|Open|PKEY|Sign|Verify|DigestSign|DigestVerify)|AES_|aesni_|RSA_|rsa_|rsaz_|
+            ECDSA_|ecdsa_|ECDH_|ecp_nistz|X25519|x25519_|ChaCha20_|Poly1305_|poly1305_|gcm_|CRYPTO_gcm|BN_mod_exp|
+            bn_(mul|sqr|mul4x|mulx4x|sqrx?8x|power5|powerx5)_?mont)\w*|aes\w*_(encrypt|decrypt|ctr|gcm)\w*)$",
+    ),
+    Activity::new(
+        2,
         "compression and hashes",
         r"^((?:in|de)flate(?:_(?:fast|slow|stored|rle|huff|table|trees|block|state|medium|quick)\w*|(?:Init|End|Reset|
             Copy|Set|Get|Prime|Params|Bound|Sync|Back)\w*)?$|longest_match\w*$|adler32\w*|crc32\w*|ZSTD_\w+|HUF_\w+|
-            FSE_\w+|LZ4_\w+|Brotli\w+|lzma_\w+|BZ2_\w+|sha\d+_\w+|SHA\d+\w*|md5_\w+|EVP_\w+|blake3\w*|
-            zlib_rs::.*|miniz_oxide::.*|md4\w*|OPENSSL_\w+|aes\w*_(?:encrypt|decrypt|ctr|gcm)\w*)",
+            FSE_\w+|LZ4_\w+|Brotli\w+|lzma_\w+|BZ2_\w+|sha\d+_\w+|SHA\d+\w*|md5_\w+|EVP_(?:Digest|MD|Q_digest)\w*|
+            blake3\w*|<?zlib_rs::.*|<?miniz_oxide::.*|md4\w*)",
     ),
     Activity::new(
         2,
         "regex",
-        r"^(regex_automata::|regex::|regex_syntax::|aho_corasick::|pcre2?_|re2::|onig|hs_scan)|^(re_(?:search|
+        r"^(<?regex_automata::|<?regex::|<?regex_syntax::|<?aho_corasick::|pcre2?_|re2::|onig|hs_scan)|^(re_(?:search|
             compile|acquire|string|node_set)_\w+|check_matching|sift_states_\w+|transit_state\w*|check_arrival\w*|
             get_subexp\w*|build_trtable|merge_state_\w+|check_subexp_\w+|check_node_accept\w*|
             proceed_next_node|prune_impossible_nodes|regexec|regcomp)$",
