@@ -767,8 +767,9 @@ impl<'p> Payers<'p> {
             Some(_) => &symbol.name,
             None => plain(&symbol.name),
         };
-        // What the user wrote may be called as a part of a library is, and is no phase of that.
-        let is_own = symbol.origin == Origin::Own;
+        // What the user wrote may be called as a part of a library is, and is no phase of that. Sources of C's library are in no
+        // folder that tells.
+        let is_own = symbol.origin == Origin::Own && matches!(part, Part::Program(_));
         let may_be = |scope: &Scope, row: &&Row| !is_own || *scope != Scope::Native || row.rank > 1;
         let found = scopes
             .filter_map(|scope| row_of(scope, &mut caches, name).filter(|row| may_be(&scope, row)));
