@@ -20,8 +20,8 @@ use crate::functions::payers::{Paid, PaidPart, Payer};
 use crate::ids::{IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, EventSummary, Facet, FacetsId, Frame, FrameId, ObjectId, Profile,
-    Sampling, StringId, SymbolId, Thread, ThreadId,
+    CommId, Entry, EventId, EventSummary, Facet, FacetsId, FrameId, ObjectId, Profile, Sampling,
+    StringId, SymbolId, Thread, ThreadId,
 };
 use crate::tags::{Tag, Tags};
 use crate::unit::Unit;
@@ -350,7 +350,6 @@ enum Function {
 
 impl<'p> Encoder<'p> {
     fn new(profile: &'p Profile, options: &'p PprofOptions) -> Self {
-        let is_inlined = |frame: &Frame| frame.symbol.is_some_and(|s| profile[s].inlined);
         Self {
             profile,
             options,
@@ -366,7 +365,11 @@ impl<'p> Encoder<'p> {
             locations: 0,
             of_frame: index_vec![0; profile.frames.len()],
             of_run: FxHashMap::default(),
-            is_inlined: profile.frames.iter().map(is_inlined).collect(),
+            is_inlined: profile
+                .frames
+                .indices()
+                .map(|frame| profile.is_inlined(frame))
+                .collect(),
             labels: FxHashMap::default(),
             processes: processes(profile),
             paid: if options.has_parts() {

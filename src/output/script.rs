@@ -330,17 +330,16 @@ impl Printer<'_> {
         }
         writeln!(out)?;
         let frames = self.profile.stacks.get(sample.stack);
-        let inlined = |frame: &Frame| frame.symbol.is_some_and(|s| self.profile[s].inlined);
         let mut shown = 0;
         for id in frames {
             let frame = &self.profile[*id];
             if shown == self.options.max_stack {
                 // What is left out is counted.
-                let all = frames.iter().filter(|id| !inlined(&self.profile[**id]));
+                let all = frames.iter().filter(|id| !self.profile.is_inlined(**id));
                 shown = all.count();
                 break;
             }
-            shown += usize::from(!inlined(frame));
+            shown += usize::from(!self.profile.is_inlined(*id));
             write!(out, "\t")?;
             self.frame(frame, out)?;
             writeln!(out)?;

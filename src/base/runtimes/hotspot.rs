@@ -62,7 +62,8 @@ const ACTIVITIES: &[Activity] = &[
         r"^(C2Compiler|Compile::|Compiler::|C1_|Compilation::|PhaseChaitin|Phase[A-Z]|Parse::|ParseGenerator|
             IdealLoop|IdealKit|GraphKit|GraphBuilder|Matcher|IRScope|IR::|LinearScan|LIR_|LIRGenerator|
             ci[A-Z]\w+::|Node::|\w+Node::|Type(Int\w*|Long|F|D|Tuple|Ary|Vect\w*|\w*Ptr|Narrow\w*|Func|
-            Interfaces)?::|NodeHash|ConnectionGraph|IndexSet|PhaseIFG|LiveRange|OptoRuntime::generate|CompileBroker|CompileQueue|CompilationPolicy|OopFlow|InlineTree|CallGenerator|
+            Interfaces)?::|NodeHash|ConnectionGraph|IndexSet|PhaseIFG|LiveRange|OptoRuntime::generate|
+            CompileBroker|CompileQueue|CompilationPolicy|OopFlow|InlineTree|CallGenerator|
             WarmCallInfo|ValueMap|Canonicalizer|SuperWord|Block(?:Begin|List)|nmethod::(?:new_nmethod|nmethod)|
             CodeBuffer|Assembler|MacroAssembler|Method(?:Liveness|Data)|JVMCI|BufferBlob|State::|RegMask|
             Instruction::|Dict::|Unique_Node_List|VectorSet|ScheduleDAG|DU_Chain)|_state::",
@@ -163,16 +164,15 @@ const DOMAINS: [&str; 14] = [
 ];
 
 fn package(name: &str, _: &CleanName, kind: Kind) -> Whose {
+    let class = class(name);
     match kind {
         Kind::Runtime => return Whose::Nobody,
         Kind::Std => {
-            let class = class(name);
             let library = LIBRARIES.iter().find(|(front, _)| is_in(class, front));
             return Whose::Std(library.map_or("java library", |(_, library)| library));
         }
         _ => {}
     }
-    let class = class(name);
     // Parts that begin with a capital are classes.
     let parts: Vec<&str> = class
         .split(['.', '/'])

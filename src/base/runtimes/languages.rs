@@ -10,8 +10,8 @@ pub(super) const HASKELLS: &[Activity] = &[
     Activity::new(
         1,
         "GC",
-        r"^(evacuate\w*|scavenge_\w+|GarbageCollect|scheduleDoGC|performGC|gcWorkerThread|mark(CAFs|Weak\w+|Capabilit\w+|
-            StablePtr\w*)|copy_tag\w*|alloc_for_copy|initialize_gc\w*|traverse(Weak\w*|BlackholeQueue)|
+        r"^(evacuate\w*|scavenge_\w+|GarbageCollect|scheduleDoGC|performGC|gcWorkerThread|mark(CAFs|Weak\w+|
+            Capabilit\w+|StablePtr\w*)|copy_tag\w*|alloc_for_copy|initialize_gc\w*|traverse(Weak\w*|BlackholeQueue)|
             tidyThreadList|resurrect\w+|nonmoving\w*|resize_(generations|nursery)|stash_mut_list|
             todo_block_full|(alloc|grab_local)_todo_block|prepare_(un)?collected_gen|sweep|compact|
             update_(fwd|bkwd)\w*)$",
@@ -32,8 +32,8 @@ pub(super) const OCAMLS: &[Activity] = &[
         r"^(caml_(call_gc|garbage_collection|gc_\w+|(empty_)?minor_(heap\w*|collection\w*)|major_(collection|
             slice)\w*|oldify\w*|darken\w*|compact\w*|finish_\w+_cycle|check_urgent_gc|scan_\w*roots\w*|
             (oldify|do)_\w*roots\w*|final_(do|update)\w*|alloc_small_dispatch|opportunistic_major\w*|stw_\w+|
-            redarken\w*|ephe_\w+|sweep\w*|mark\w*)|mark_\w+|(pool_)?sweep\w*|oldify_\w+|major_collection_slice|
-            start_cycle|do_compaction|ephe_\w+|clean_slice|cycle_\w+)$",
+            redarken\w*|ephe_\w+|sweep\w*|mark\w*)|mark_\w+|(pool_)?sweep\w*|oldify_\w+|
+            major_collection_slice|start_cycle|do_compaction|ephe_\w+|clean_slice|cycle_\w+)$",
     ),
     Activity::new(
         2,
@@ -62,10 +62,13 @@ fn is_ocaml(name: &str) -> bool {
     name.starts_with(['S', 'C', 'c']) && FRONTS.iter().any(|front| name.starts_with(front))
 }
 
+fn begins_upper(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
 /// `camlHot__fib_510`: a module of OCaml, whoever wrote it.
 fn is_compiled_by_ocaml(name: &str) -> bool {
-    let is_module = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
-    name.strip_prefix("caml").is_some_and(is_module)
+    name.strip_prefix("caml").is_some_and(begins_upper)
 }
 
 /// `cmp__system_7435`, `murmurHash__pureZhashes_192`: the module stands behind the last `__`, its folders apart by `Z`.
@@ -106,7 +109,7 @@ fn is_haskell(name: &str) -> bool {
         return false;
     };
     let is_package = package.starts_with(|first: char| first.is_ascii_lowercase());
-    let is_module = rest.starts_with(|first: char| first.is_ascii_uppercase());
+    let is_module = begins_upper(rest);
     // A C function may be called `get_User_info`: one of them is encoded in nearly all packages.
     let is_encoded = ["zm", "zi", "zd"].iter().any(|code| name.contains(code));
     is_package && is_module && (package == "base" || is_encoded)
@@ -191,8 +194,7 @@ impl Language {
         ];
         match self {
             Self::Haskell => {
-                let is_own =
-                    is_closure(name) && name.starts_with(|first: char| first.is_ascii_uppercase());
+                let is_own = is_closure(name) && begins_upper(name);
                 // What has no name of its own, a case's branch for one, is of the function in front of it.
                 let is_local =
                     name.starts_with('.') || name.starts_with("_c") || name.starts_with("_s");
@@ -201,8 +203,7 @@ impl Language {
             Self::D => DS_FRONTS.iter().any(|front| name.starts_with(front)),
             // Most of its collector are static functions of C: `mark_slice`, `bf_allocate`.
             Self::OCaml => {
-                let is_shown = name.starts_with(|first: char| first.is_ascii_uppercase())
-                    && name.contains('.');
+                let is_shown = begins_upper(name) && name.contains('.');
                 !is_shown && !is_compiled_by_ocaml(name)
             }
         }

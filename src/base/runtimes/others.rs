@@ -174,8 +174,8 @@ const RUBY_ACTIVITIES: &[Activity] = &[
     Activity::new(
         1,
         "GC",
-        r"^(gc_|rgengc|objspace_(each|reach|mark|free_)|heap_page_|lazy_sweep|rb_gc|mark_(const|method|m|tbl|hash|set|stack)|obj_free|
-            major_gc|sweep_|garbage_collect)",
+        r"^(gc_|rgengc|objspace_(each|reach|mark|free_)|heap_page_|lazy_sweep|rb_gc|mark_(const|method|m|tbl|
+            hash|set|stack)|obj_free|major_gc|sweep_|garbage_collect)",
     ),
     Activity::new(
         1,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::runtimes::{Producer, Runtime, programs};
 
-use super::Culprit;
 use super::remedy::Remedy;
+use super::{Culprit, Whole};
 
 /// Sizes are recommended in steps of so many bytes.
 const STEP: u64 = 1024;
@@ -208,17 +208,23 @@ fn python_version(rest: &str) -> Option<&str> {
     version.starts_with("3.").then_some(version)
 }
 
-/// A larger buffer than that of `options`, or less to put into it.
-pub(super) fn for_loss(frequency: Option<u64>, options: &[String]) -> [Remedy; 2] {
-    // What `pjit record` itself asks for.
-    let had = options.iter().any(|word| word == "16M");
-    let rings = if had { "-m 64M" } else { "-m 16M" };
-    let less = match frequency {
+/// Larger rings than the recording had.
+pub(super) fn larger_rings(whole: &Whole) -> Remedy {
+    Remedy::record(if whole.has_large_rings {
+        "-m 64M"
+    } else {
+        "-m 16M"
+    })
+}
+
+/// A larger buffer, or less to put into it.
+pub(super) fn for_loss(whole: &Whole) -> [Remedy; 2] {
+    let less = match whole.frequency {
         Some(hertz) => Remedy::record(format!("-F {}", (hertz / 4).max(1))),
         None => Remedy::record("-c with a larger period"),
     };
     [
-        Remedy::record(rings).then(" (as root, or after sysctl kernel.perf_event_mlock_kb=65536)"),
+        larger_rings(whole).then(" (as root, or after sysctl kernel.perf_event_mlock_kb=65536)"),
         less.then(", and no larger --call-graph dwarf,SIZE than needed"),
     ]
 }

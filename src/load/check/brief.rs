@@ -62,13 +62,18 @@ fn used(attr: &Attr, story: &Story) -> Option<u64> {
     u64::try_from(counted.as_nanos()).ok()
 }
 
+/// The words that perf was called with, without the command that it recorded.
+pub(super) fn options<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = &'r str> {
+    let words = recording.features.cmdline.iter().map(String::as_str);
+    words.take_while(|word| *word != "--")
+}
+
 /// Whether counters belong to processors, so that they do not end with a thread. perf sets `inherit` for them, too: its command line
 /// tells, or that the idle task has samples.
 fn is_of_processors(recording: &Recording<'_>, session: &Session<'_>, samples: &Samples) -> bool {
     const WORDS: [&str; 6] = ["-a", "-ag", "-ga", "--all-cpus", "-C", "--cpu"];
-    let words = recording.features.cmdline.iter().map(String::as_str);
-    let mut words = words.take_while(|word| *word != "--");
-    let is_asked = words.any(|word| WORDS.contains(&word) || word.starts_with("--cpu="));
+    let is_asked =
+        options(recording).any(|word| WORDS.contains(&word) || word.starts_with("--cpu="));
     let is_idle = |sample: &SampleRef| session.threads[sample.thread].is_idle();
     is_asked || samples.all.iter().any(is_idle)
 }

@@ -246,7 +246,7 @@ fn whole(recording: &Recording<'_>, session: &Session<'_>) -> Whole {
             .filter(|event| event.attr.is_freq())
             .map(|event| event.attr.sample_period)
             .max(),
-        command: recording.features.cmdline.clone(),
+        has_large_rings: brief::options(recording).any(|word| word == "16M"),
     }
 }
 

@@ -277,10 +277,7 @@ fn samples(
     if samples > 0 || lost > 0 {
         let row = finding(level, "samples", text);
         out.push(if level > Level::Ok {
-            row.fixed_by(advice::for_loss(
-                evidence.whole.frequency,
-                &evidence.whole.command,
-            ))
+            row.fixed_by(advice::for_loss(&evidence.whole))
         } else {
             row
         });
@@ -980,7 +977,7 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Draft {
         .fixed_by([Remedy::from(
             "perf record -a repeats those of all processes in each slice of --switch-output; else records were lost: ",
         )
-        .then(Remedy::record("-m 16M"))]),
+        .then(advice::larger_rings(&evidence.whole))]),
         Reason::Unmapped => match cut_dumps(evidence) {
             Some(dumps) => row(
                 "symbols.unmapped",
@@ -989,7 +986,7 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Draft {
             .fixed_by([LET_IT_END]),
             None => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
                 Remedy::from("lost records or perf record --no-… options hide mappings: ")
-                    .then(Remedy::record("-m 16M")),
+                    .then(advice::larger_rings(&evidence.whole)),
             ]),
         },
         Reason::Other => row("symbols.other", "in other places: "),

@@ -182,8 +182,8 @@ pub struct Whole {
     pub skipped: u64,
     /// Samples per second that were asked for.
     pub frequency: Option<u64>,
-    /// The command that recorded, word by word.
-    pub command: Vec<String>,
+    /// Whether its rings were as large as those of `pjit record`.
+    pub has_large_rings: bool,
 }
 
 /// Samples of one event.

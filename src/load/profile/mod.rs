@@ -183,6 +183,15 @@ impl Profile {
         self.marks.0.contains(&Some(frame))
     }
 
+    /// Whether a frame's function was inlined into its caller.
+    #[must_use]
+    #[inline]
+    pub fn is_inlined(&self, frame: FrameId) -> bool {
+        self[frame]
+            .symbol
+            .is_some_and(|symbol| self[symbol].inlined)
+    }
+
     /// The frames of a sample, leaf first; without a chain there is its own frame alone.
     #[must_use]
     pub fn frames_of<'p>(&'p self, stack: StackId, leaf: &'p FrameId) -> &'p [FrameId] {

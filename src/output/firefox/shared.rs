@@ -240,7 +240,7 @@ impl<'p> Shared<'p> {
     /// A frame that is met for the first time, behind a path.
     fn called(&mut self, id: FrameId, path: &[(FrameId, Stack)]) -> RowId {
         let symbol = self.profile[id].symbol;
-        let is_inlined = symbol.is_some_and(|symbol| self.profile[symbol].inlined);
+        let is_inlined = self.profile.is_inlined(id);
         let (depth, native) = match symbol {
             _ if is_inlined => self.inside(path),
             Some(symbol) => (0, self.native(symbol)),

@@ -233,7 +233,8 @@ impl Walk<'_> {
                 if is_payer {
                     numbers.credited.add(count);
                     // Who is inlined into a caller does not call it: most of it is in what is inlined into the payer.
-                    let is_part = frames[..=depth].iter().all(|of| self.is_inlined(*of));
+                    let is_inlined = |of: &FrameId| self.profile.is_inlined(*of);
+                    let is_part = frames[..=depth].iter().all(is_inlined);
                     let within = match depth.checked_sub(1).map(|inner| frames[inner]) {
                         None => function,
                         Some(inner) if is_part => self.functions.of_frame(inner),
@@ -252,11 +253,6 @@ impl Walk<'_> {
             }
         }
         payer.map(|(function, _)| function)
-    }
-
-    fn is_inlined(&self, frame: FrameId) -> bool {
-        let symbol = self.profile[frame].symbol;
-        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 }
 

@@ -209,11 +209,8 @@ impl<'p> Paths<'p> {
             if levels == self.depth {
                 return;
             }
-            let inlined = self.is_inlined(if is_up {
-                callee.unwrap_or(*frame)
-            } else {
-                *frame
-            });
+            let of = callee.filter(|_| is_up).unwrap_or(*frame);
+            let inlined = self.profile.is_inlined(of);
             callee = Some(*frame);
             at = self.step(
                 at,
@@ -228,11 +225,6 @@ impl<'p> Paths<'p> {
         if levels == 0 {
             self.step(at, last, false, count, round);
         }
-    }
-
-    fn is_inlined(&self, frame: FrameId) -> bool {
-        let symbol = self.profile[frame].symbol;
-        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
     fn step(

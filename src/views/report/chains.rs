@@ -192,15 +192,9 @@ impl ChainMaker<'_> {
         }
     }
 
-    fn is_inlined(&self, id: FrameId) -> bool {
-        self.frame(id)
-            .symbol
-            .is_some_and(|symbol| self.profile[symbol].inlined)
-    }
-
     /// The first `max` real frames, each with the inlined ones in it, which come before it.
     fn innermost<'s>(&self, frames: &'s [FrameId], max: usize) -> &'s [FrameId] {
-        let real = (0..frames.len()).filter(|i| !self.is_inlined(frames[*i]));
+        let real = (0..frames.len()).filter(|i| !self.profile.is_inlined(frames[*i]));
         &frames[..real.take(max).last().map_or(0, |at| at + 1)]
     }
 
@@ -208,7 +202,7 @@ impl ChainMaker<'_> {
     fn outermost<'s>(&self, frames: &'s [FrameId], max: usize) -> &'s [FrameId] {
         let mut dropped = (0..frames.len())
             .rev()
-            .filter(|i| !self.is_inlined(frames[*i]))
+            .filter(|i| !self.profile.is_inlined(frames[*i]))
             .skip(max);
         &frames[dropped.next().map_or(0, |at| at + 1)..]
     }

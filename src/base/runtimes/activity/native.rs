@@ -24,14 +24,15 @@ pub(super) const ROWS: &[Activity] = &[
         2,
         "allocation",
         r"^(_?_?(libc_)?(malloc|free|calloc|realloc|memalign|aligned_alloc|cfree|posix_memalign)(_consolidate|
-            _usable_size)?|_int_(malloc|free|realloc|memalign)\w*|unlink_chunk|sysmalloc|systrim|tcache_(?:get|put|init|free|
-            key|thread|dalloc|flush|event)\w*|alloc_perturb|arena_get\w*|_int_new_arena|heap_trim|operator\ (new|delete).*|_Zn[wa]\w+|_Zd[la]\w+|
+            _usable_size)?|_int_(malloc|free|realloc|memalign)\w*|unlink_chunk|sysmalloc|systrim|
+            tcache_(?:get|put|init|free|key|thread|dalloc|flush|event|alloc|bin|gc)\w*|alloc_perturb|arena_get\w*|
+            _int_new_arena|heap_trim|operator\ (new|delete).*|_Zn[wa]\w+|_Zd[la]\w+|
             __rust_(alloc|dealloc|realloc|alloc_zeroed)|__rdl_\w+|__rg_\w+|alloc::alloc::\w+|_?rjem_\w+|je_\w+|
-            _rjem_je_\w+|arena_(?:malloc|dalloc|ralloc|slab|bin|run|chunk)\w*|tcache_(?:alloc|bin|gc)\w*|
+            _rjem_je_\w+|arena_(?:malloc|dalloc|ralloc|slab|bin|run|chunk)\w*|
             large_(?:malloc|dalloc|palloc)\w*|mi_(?:malloc|free|heap|page|segment|realloc|calloc|zalloc|new|
             bin)\w*|_mi_\w+|tc_(?:malloc|free|new|delete)\w*|tcmalloc::.*|dlmalloc|dlfree|dlrealloc|talc::.*|
-            wee_alloc.*|g_(?:try_)?(?:malloc|realloc|free|slice_(?:alloc|
-            free))(?:0|1|0?_n|_sized)?|pas_\w+|snmalloc::.*)$",
+            wee_alloc.*|g_(?:try_)?(?:malloc|realloc|free|slice_(?:alloc|free))(?:0|1|0?_n|_sized)?|
+            pas_\w+|snmalloc::.*)$",
     ),
     Activity::new(
         2,
@@ -52,23 +53,23 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         2,
         "encryption",
-        r"^((EVP_(Encrypt|Decrypt|Cipher|Seal|Open|PKEY|Sign|Verify|DigestSign|DigestVerify)|AES_|aesni_|RSA_|rsa_|rsaz_|
-            ECDSA_|ecdsa_|ECDH_|ecp_nistz|X25519|x25519_|ChaCha20_|Poly1305_|poly1305_|gcm_|CRYPTO_gcm|BN_mod_exp|
+        r"^((EVP_(Encrypt|Decrypt|Cipher|Seal|Open|PKEY|Sign|Verify|DigestSign|DigestVerify)|AES_|aesni_|RSA_|
+            rsa_|rsaz_|ECDSA_|ecdsa_|ECDH_|ecp_nistz|X25519|x25519_|ChaCha20_|Poly1305_|poly1305_|gcm_|CRYPTO_gcm|BN_mod_exp|
             bn_(mul|sqr|mul4x|mulx4x|sqrx?8x|power5|powerx5)_?mont)\w*|aes\w*_(encrypt|decrypt|ctr|gcm)\w*)$",
     ),
     Activity::new(
         2,
         "compression and hashes",
-        r"^((?:in|de)flate(?:_(?:fast|slow|stored|rle|huff|table|trees|block|state|medium|quick)\w*|(?:Init|End|Reset|
-            Copy|Set|Get|Prime|Params|Bound|Sync|Back)\w*)?$|longest_match\w*$|adler32\w*|crc32\w*|ZSTD_\w+|HUF_\w+|
+        r"^((?:in|de)flate(?:_(?:fast|slow|stored|rle|huff|table|trees|block|state|medium|quick)\w*|(?:Init|End|
+            Reset|Copy|Set|Get|Prime|Params|Bound|Sync|Back)\w*)?$|longest_match\w*$|adler32\w*|crc32\w*|ZSTD_\w+|HUF_\w+|
             FSE_\w+|LZ4_\w+|Brotli\w+|lzma_\w+|BZ2_\w+|sha\d+_\w+|SHA\d+\w*|md5_\w+|EVP_(?:Digest|MD|Q_digest)\w*|
             blake3\w*|<?zlib_rs::.*|<?miniz_oxide::.*|md4\w*)",
     ),
     Activity::new(
         2,
         "regex",
-        r"^(<?regex_automata::|<?regex::|<?regex_syntax::|<?aho_corasick::|pcre2?_|re2::|onig|hs_scan)|^(re_(?:search|
-            compile|acquire|string|node_set)_\w+|check_matching|sift_states_\w+|transit_state\w*|check_arrival\w*|
+        r"^(<?regex_automata::|<?regex::|<?regex_syntax::|<?aho_corasick::|pcre2?_|re2::|onig|
+            hs_scan)|^(re_(?:search|compile|acquire|string|node_set)_\w+|check_matching|sift_states_\w+|transit_state\w*|check_arrival\w*|
             get_subexp\w*|build_trtable|merge_state_\w+|check_subexp_\w+|check_node_accept\w*|
             proceed_next_node|prune_impossible_nodes|regexec|regcomp)$",
     ),
@@ -78,9 +79,10 @@ pub(super) const ROWS: &[Activity] = &[
         // `cherry_pick` begins as the product `cher` does.
         r"^(cblas_|[sdcz](ge|sy|tr|gb|he)(mm|mv|rk|r|sv|sm)(_(64_|[A-Za-z]{1,4}|\w*(kernel|thread|copy)\w*|
             (small|beta|driver)\w*))?_?$|[sdcz](axpy|dot|scal|copy|nrm2|swap|asum|rot)(_(k|64_|compute|
-            kernel\w*|thread\w*))?_?$|LAPACKE_|[sdcz](getr|getf|potr|gesdd|gesvd|geqr|ormb|ormq|bdsdc|lasd|gebr|labrd|
-            larf|lasr|orgb|orgq)\w*|\w+_(HASWELL|SKYLAKEX|ZEN|SANDYBRIDGE|COOPERLAKE|SAPPHIRERAPIDS|NEHALEM|
-            PRESCOTT)|gemm_(driver|thread|beta|kernel|small|pack|[io][nt]copy)\w*$|blas_\w+|trsm_\w+|trmv_\w+|Eigen::|mkl_)",
+            kernel\w*|thread\w*))?_?$|LAPACKE_|[sdcz](getr|getf|potr|gesdd|gesvd|geqr|ormb|ormq|bdsdc|
+            lasd|gebr|labrd|larf|lasr|orgb|orgq)\w*|\w+_(HASWELL|SKYLAKEX|ZEN|SANDYBRIDGE|COOPERLAKE|SAPPHIRERAPIDS|NEHALEM|
+            PRESCOTT)|gemm_(driver|thread|beta|kernel|small|pack|[io][nt]copy)\w*$|blas_\w+|trsm_\w+|
+            trmv_\w+|Eigen::|mkl_)",
     ),
     Activity::new(
         3,

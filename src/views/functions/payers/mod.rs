@@ -227,7 +227,7 @@ impl<'p> Payers<'p> {
             {
                 best = Some(row);
             }
-            is_running = is_running && self.is_inlined(*frame);
+            is_running = is_running && self.profile.is_inlined(*frame);
             match pays {
                 Pays::Nobody => {}
                 Pays::Std(library) => std = std.or(Some(library)),
@@ -369,11 +369,6 @@ impl<'p> Payers<'p> {
             }
         });
         others.next().unwrap_or(false)
-    }
-
-    fn is_inlined(&self, frame: FrameId) -> bool {
-        let symbol = self.profile[frame].symbol;
-        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
     /// What a frame says about what runs, asked for the first time.
@@ -698,9 +693,8 @@ impl<'p> Payers<'p> {
         }
         if !self.objects.is_rust(id) {
             let name = spelled(symbol).unwrap_or(&symbol.name);
-            let language = self.functions.languages[id].filter(|language| *language != Language::D);
             return match kind {
-                Kind::Std if language.is_some() || is_of_library(name) => {
+                Kind::Std if self.language(id).is_some() || is_of_library(name) => {
                     Whose::Std("standard library")
                 }
                 Kind::Std => Whose::Std("C library"),
@@ -735,6 +729,11 @@ impl<'p> Payers<'p> {
         }
     }
 
+    /// The scope of a program's language, if that has a runtime of its own in it.
+    fn language(&self, id: ObjectId) -> Option<Scope> {
+        self.functions.languages[id].and_then(Language::scope)
+    }
+
     /// What a frame alone says about what runs: the rank and the word.
     fn doing(
         &self,
@@ -750,7 +749,6 @@ impl<'p> Payers<'p> {
         };
         let is_go = id.is_some_and(|id| self.objects.is_go(id));
         let is_compiler = id.is_some_and(|id| self.objects.is_compiler(id));
-        let of_language = |id: ObjectId| self.functions.languages[id].and_then(Language::scope);
         let scopes = match part {
             Part::Nothing => [None, None],
             Part::Kernel => [Some(Scope::Kernel), None],
@@ -758,7 +756,7 @@ impl<'p> Payers<'p> {
             Part::Runtime(scope) => [Some(*scope), Some(Scope::Native)],
             _ if is_compiler => [Some(Scope::Compiler), Some(Scope::Native)],
             _ if is_go => [Some(Scope::Go), Some(Scope::Native)],
-            Part::Program(_) => [id.and_then(of_language), Some(Scope::Native)],
+            Part::Program(_) => [id.and_then(|id| self.language(id)), Some(Scope::Native)],
             _ => [Some(Scope::Native), None],
         };
         let mut caches = self.caches.borrow_mut();

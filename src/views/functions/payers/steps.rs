@@ -53,7 +53,7 @@ impl Payers<'_> {
                 Some(row) if row.rank == 3 => (Some(row), None),
                 row => (None, row),
             };
-            running = running.filter(|_| self.is_inlined(*frame)).or(last);
+            running = running.filter(|_| self.profile.is_inlined(*frame)).or(last);
             best = lowest(best, others);
             let here = lowest(best, running);
             steps.push(Step {

@@ -76,29 +76,30 @@ pub(super) fn suspects(
     event: EventId,
     least: u64,
 ) -> Suspects {
-    let all = Suspects::new(profile, functions, true);
+    let mut so_far = Suspects::new(profile, functions, true);
     let [first, stride] = LOOKS.map(|looks| samples_for_one(&profile[event], looks));
     if first < 2 || !profile.waits.is_empty() {
-        return all;
+        return so_far;
     }
     let stride = stride.max(1);
-    let first = first / stride;
+    let mut strides = vec![first / stride * stride, stride, 1];
+    strides.dedup();
     let portions: Vec<_> = profile.portions().collect();
     let usual = Usual::of(profile, functions, event);
     let is_whole = |of: &Portion| of.event == event && usual.has(profile, functions, of);
     let are_whole: Vec<bool> = portions.iter().map(is_whole).collect();
-    let look = |stride: usize, suspects: &Suspects| {
-        let wanted = suspects.threads.iter();
+    let mut runs: ByFunction<Run> = ByFunction::new(functions);
+    for stride in strides {
         let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
-            wanted.map(|_| (0, Vec::new())).collect();
+            so_far.threads.iter().map(|_| (0, Vec::new())).collect();
         let mut last = 0;
         for moment in profile.moments() {
             let of = &portions[moment.portion];
-            if !are_whole[moment.portion] || !suspects.threads[of.thread] {
+            if !are_whole[moment.portion] || !so_far.threads[of.thread] {
                 continue;
             }
             if moment.time < last {
-                return None;
+                return so_far;
             }
             last = moment.time;
             let (count, looks) = &mut threads[of.thread];
@@ -111,37 +112,20 @@ pub(super) fn suspects(
             }
             *count += 1;
         }
-        Some(threads)
-    };
-    let mut runs: ByFunction<Run> = ByFunction::new(functions);
-    let mut suspected = |threads: &IndexVec<ThreadId, (usize, Vec<Look>)>,
-                         (stride, step): (usize, usize),
-                         so_far: &Suspects| {
         let mut left = Suspects::new(profile, functions, false);
         for (thread, (count, looks)) in threads.iter_enumerated() {
-            if *count >= FEWEST && so_far.threads[thread] {
-                let some: Vec<Look> = looks.iter().step_by(step).copied().collect();
-                let looks = (thread, some.as_slice(), stride * step);
+            if *count >= FEWEST {
+                let looks = (thread, looks.as_slice(), stride);
                 let found = (&mut runs, &mut left);
-                suspect((profile, functions), looks, (least, so_far), found);
+                suspect((profile, functions), looks, (least, &so_far), found);
             }
         }
-        left
-    };
-    let Some(threads) = look(stride, &all) else {
-        return all;
-    };
-    let mut suspects = suspected(&threads, (stride, first), &all);
-    if stride > 1 && !suspects.is_empty() {
-        suspects = suspected(&threads, (stride, 1), &suspects);
+        so_far = left;
+        if so_far.is_empty() {
+            break;
+        }
     }
-    if suspects.is_empty() {
-        return suspects;
-    }
-    match look(1, &suspects) {
-        Some(threads) => suspected(&threads, (1, 1), &suspects),
-        None => suspects,
-    }
+    so_far
 }
 
 /// How many samples stand for one, if so many a second are looked at.
