@@ -522,9 +522,13 @@ impl PageMaker<'_> {
         // One row says nothing, and neither do those of a program without names.
         let is_told = summary.own.len() > 1 || summary.paying.len() < 2;
         let credited = |id: &FunctionId| summary.numbers[id.index()].credited.period;
+        // The heaviest come first: mostly the first one is enough.
         let named = summary.own.iter().filter(|id| self.is_named(**id));
-        let own: u64 = named.map(credited).sum();
-        !are_packages && is_told && percent(own, summary.total.period) >= 1.0
+        let mut sums = named.map(credited).scan(0, |sum: &mut u64, one| {
+            *sum += one;
+            Some(*sum)
+        });
+        !are_packages && is_told && sums.any(|own| percent(own, summary.total.period) >= 1.0)
     }
 
     /// Comments as lines of a page, which begin with `# `.

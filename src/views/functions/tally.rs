@@ -102,33 +102,30 @@ pub struct Tally {
 
 /// Distinct stacks of an event with their weights, in the order of their ids.
 fn weighted_stacks(profile: &Profile, event: EventId) -> Vec<WeightedStack> {
-    let mut found: FxHashMap<(StackId, FrameId, bool), (Count, f64)> = FxHashMap::default();
-    for entry in of_event(profile, event) {
-        let count = Count {
-            period: entry.period,
-            samples: entry.samples,
-        };
-        let is_runnable = entry.state == RunState::Runnable;
-        let (sum, squares) = found
-            .entry((entry.stack, entry.leaf, is_runnable))
-            .or_default();
-        sum.add(count);
-        *squares += profile.squares_of(entry);
-    }
-    let mut stacks: Vec<WeightedStack> = found
-        .into_iter()
-        .map(
-            |((stack, leaf, is_runnable), (count, squares))| WeightedStack {
-                stack,
-                leaf,
-                count,
-                squares,
-                payer: None,
-                is_runnable,
+    let mut stacks: Vec<WeightedStack> = of_event(profile, event)
+        .map(|entry| WeightedStack {
+            stack: entry.stack,
+            leaf: entry.leaf,
+            count: Count {
+                period: entry.period,
+                samples: entry.samples,
             },
-        )
+            squares: profile.squares_of(entry),
+            payer: None,
+            is_runnable: entry.state == RunState::Runnable,
+        })
         .collect();
-    stacks.sort_unstable_by_key(|s| (s.stack, s.leaf, s.is_runnable));
+    let key = |of: &WeightedStack| (of.stack, of.leaf, of.is_runnable);
+    // Equal ones stay in their order: another one of the sum of squares would be another sum.
+    stacks.sort_by_key(key);
+    stacks.dedup_by(|next, first| {
+        let is_same = key(next) == key(first);
+        if is_same {
+            first.count.add(next.count);
+            first.squares += next.squares;
+        }
+        is_same
+    });
     stacks
 }
 

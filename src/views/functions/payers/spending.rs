@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{ActivityId, Payer, PayerId, Payers};
 use crate::functions::tally::{Count, Tally, WeightedStack, of_event};
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{Entry, Facet, FrameId, Profile};
+use crate::profile::{CommId, Entry, Facet, FrameId, Profile};
 use crate::runtimes::{Ecosystem, Whose};
 
 /// What one payer pays.
@@ -228,16 +228,14 @@ fn groups(
             .unwrap_or(UNKNOWN_HOST)
             .to_owned(),
     };
-    let mut names: FxHashMap<&str, Count> = FxHashMap::default();
     if grouping == Grouping::Programs {
+        let mut programs: FxHashMap<CommId, Count> = FxHashMap::default();
         for entry in of_event(profile, tally.event) {
-            names
-                .entry(program(entry))
-                .or_default()
-                .add(count_of(entry));
+            let program = profile[entry.thread].program;
+            programs.entry(program).or_default().add(count_of(entry));
         }
         let is_large = |count: &&Count| count.period.saturating_mul(20) >= tally.total.period;
-        if names.values().filter(is_large).count() < 2 {
+        if programs.values().filter(is_large).count() < 2 {
             return Vec::new();
         }
     }

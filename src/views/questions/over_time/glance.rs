@@ -84,30 +84,30 @@ pub(super) fn suspects(
     let stride = stride.max(1);
     let mut strides = vec![first / stride * stride, stride, 1];
     strides.dedup();
-    let portions: Vec<_> = profile.portions().collect();
     let usual = Usual::of(profile, functions, event);
     let is_whole = |of: &Portion| of.event == event && usual.has(profile, functions, of);
-    let are_whole: Vec<bool> = portions.iter().map(is_whole).collect();
+    let whole = |of: Portion| is_whole(&of).then_some((of.thread, of.stack, of.leaf));
+    let portions: Vec<Option<_>> = profile.portions().map(whole).collect();
     let mut runs: ByFunction<Run> = ByFunction::new(functions);
     for stride in strides {
         let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
             so_far.threads.iter().map(|_| (0, Vec::new())).collect();
         let mut last = 0;
         for moment in profile.moments() {
-            let of = &portions[moment.portion];
-            if !are_whole[moment.portion] || !so_far.threads[of.thread] {
+            let of = portions[moment.portion].filter(|(thread, ..)| so_far.threads[*thread]);
+            let Some((thread, stack, leaf)) = of else {
                 continue;
-            }
+            };
             if moment.time < last {
                 return so_far;
             }
             last = moment.time;
-            let (count, looks) = &mut threads[of.thread];
+            let (count, looks) = &mut threads[thread];
             if count.is_multiple_of(stride) {
                 looks.push(Look {
                     time: moment.time,
-                    stack: of.stack,
-                    leaf: of.leaf,
+                    stack,
+                    leaf,
                 });
             }
             *count += 1;
