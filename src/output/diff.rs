@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::json;
-use super::page::{Column, Page, Part, Table, cut};
+use super::page::{Column, Page, Part, Table, cut, cut_apart};
 use crate::questions::compare::{Comparison, Interval, Row, SameProgram, expected_difference};
 use crate::questions::facts::{Facts, Made};
 use crate::questions::idle::amount as amount_of;
@@ -82,7 +82,13 @@ pub fn page(diff: &Diff<'_>, lines: usize) -> Page {
     } else {
         room.saturating_sub(1)
     };
-    let mut cells: Vec<Vec<String>> = rows[..shown].iter().map(|row| cells(diff, row)).collect();
+    let names = if diff.full_names {
+        rows.iter().map(|row| row.called.full.clone()).collect()
+    } else {
+        names(rows)
+    };
+    let named = rows[..shown].iter().zip(names);
+    let mut cells: Vec<Vec<String>> = named.map(|(row, name)| cells(diff, row, &name)).collect();
     if shown < rows.len() {
         let rest = &rows[shown..];
         let sum = |part: fn(&Row) -> f64| rest.iter().map(part).sum::<f64>();
@@ -250,12 +256,19 @@ fn bounds(interval: Interval) -> String {
     format!("[{:.2}, {:.2}]", interval.low, interval.high)
 }
 
-fn cells(diff: &Diff<'_>, row: &Row) -> Vec<String> {
-    let name = if diff.full_names {
-        row.called.full.clone()
-    } else {
-        cut(&row.called.label, NAME)
-    };
+/// Names of rows, cut so that each is that of its function alone.
+pub(super) fn names(rows: &[Row]) -> Vec<String> {
+    let labels = rows.iter().map(|row| row.called.label.as_str());
+    // Without what tells it from others a name is that of them all.
+    let namesakes = rows.iter().filter(|row| row.called.apart.is_some());
+    let namesakes = namesakes.map(|row| row.identity.name.name.as_str());
+    let all: Vec<&str> = labels.chain(namesakes).collect();
+    let mut names = cut_apart(&all, NAME);
+    names.truncate(rows.len());
+    names
+}
+
+fn cells(diff: &Diff<'_>, row: &Row, name: &str) -> Vec<String> {
     let doubt = if row.is_doubtful() { " ?" } else { "" };
     let renamed = row
         .renamed

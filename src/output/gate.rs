@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::diff::{self, Diff};
-use super::page::{Part, cut};
+use super::page::Part;
 use super::text::harmless;
 use super::{json, markdown};
 use crate::questions::compare::Row;
@@ -129,9 +129,10 @@ fn undecided(gate: &Gate<'_>) -> Option<String> {
 /// Each function that takes more, or is new, whatever the rules ask: a limit of the total does not see it.
 fn grown(diff: &Diff<'_>) -> Vec<String> {
     let word = |row: &Row| diff.verdict(row).unwrap_or_default();
+    let names = diff::names(&diff.comparison.rows);
     let told = of_grown(diff.comparison).into_iter();
-    told.map(|(row, text)| {
-        let name = cut(&row.called.label, NAME);
+    told.map(|(at, text)| {
+        let (row, name) = (&diff.comparison.rows[at], &names[at]);
         match row.ratio {
             Some(_) => format!("{} {name} {text}", word(row)),
             None => format!("{text} {name}"),
@@ -144,8 +145,6 @@ fn grown(diff: &Diff<'_>) -> Vec<String> {
 const ROWS: usize = 10;
 /// Lines that are kept which a comment shows.
 const LINES: usize = 50;
-/// Longest name in a headline.
-const NAME: usize = 72;
 /// Characters of a comment: hosts take 65 536.
 const CHARACTERS: usize = 60_000;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::page::{COLUMNS as WIDTH, Column, Page, Part, Table, cut};
+use super::page::{COLUMNS as WIDTH, Column, Page, Part, Table, cut, cut_apart};
 use super::summary::{PageOptions, head};
 use crate::functions::FunctionId;
 use crate::profile::ThreadId;
@@ -149,7 +149,7 @@ impl Maker<'_> {
             ],
             rows: rows.collect(),
         }
-        .fitted(WIDTH, &[4, 5]);
+        .fitted(WIDTH, &[4, 5], usize::MAX);
         // What is to be typed is never cut.
         let commands = shown.iter().map(|spell| self.range(spell));
         let rows = std::mem::take(&mut table.rows).into_iter().zip(commands);
@@ -253,15 +253,18 @@ impl Maker<'_> {
             ],
             rows: rows.collect(),
         }
-        .fitted(WIDTH, &[5, 6])
+        .fitted(WIDTH, &[5, 6], usize::MAX)
     }
 
     fn series(&self) -> Table {
-        let rows = self.over.series.iter().map(|series| {
+        let series = &self.over.series;
+        let names: Vec<&str> = series.iter().map(|of| self.name(of.function)).collect();
+        let names = cut_apart(&names, NAME);
+        let rows = series.iter().zip(names).map(|(series, name)| {
             vec![
                 format!("{:.1}%", 100.0 * series.share),
                 bars(&series.columns),
-                cut(self.name(series.function), NAME),
+                name,
             ]
         });
         Table {

@@ -3,6 +3,8 @@
 //! In: cells with names as the recording has them. Out: text in which they are harmless. What is in the tables is the business of
 //! the views.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use super::text::harmless;
@@ -78,15 +80,20 @@ pub fn cut(name: &str, columns: usize) -> String {
     if name.chars().count() <= columns {
         return name.to_owned();
     }
+    cut_in_the_middle(&bare(name), columns)
+}
+
+/// A name without its argument list.
+fn bare(name: &str) -> Cow<'_, str> {
     // Of a name that was cut before, brackets may have lost their other half.
     if name.contains(CUT) {
-        return cut_in_the_middle(name, columns);
+        return name.into();
     }
     // The method is in front of the list, and its class in front of that.
     let mut front = without_arguments(name);
     // `  (anonymous) file.js:1`, behind the blanks of a table, begins with a word in brackets.
     if front.trim().is_empty() {
-        return cut_in_the_middle(name, columns);
+        return name.into();
     }
     let operator = front.len() + "()".len();
     if front.ends_with("operator") && name[front.len()..].starts_with("()") {
@@ -100,7 +107,107 @@ pub fn cut(name: &str, columns: usize) -> String {
     let end = end.filter(|_| name[front.len()..].starts_with('('));
     let behind = end.map_or("", |at| &name[front.len() + at + 1..]);
     // `Java, interpreted (no names)`
-    cut_in_the_middle(format!("{front}{behind}").trim_end(), columns)
+    format!("{front}{behind}").trim_end().to_owned().into()
+}
+
+/// The same of the names of a table: those that would read the same keep where they differ.
+#[must_use]
+pub fn cut_apart(names: &[&str], columns: usize) -> Vec<String> {
+    cut_apart_as(names, columns, |name| cut(name, columns))
+}
+
+/// Names as `cut` makes them, and those that would read the same otherwise.
+pub(super) fn cut_apart_as(
+    names: &[&str],
+    columns: usize,
+    cut: impl Fn(&str) -> String,
+) -> Vec<String> {
+    let mut texts: Vec<String> = names.iter().map(|name| cut(name)).collect();
+    let mut kept: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
+    // Each place takes some columns.
+    for _ in 0..columns / 8 {
+        let mut groups: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+        for (at, text) in texts.iter().enumerate() {
+            // `f` is no overload of several.
+            for read in [text.as_str(), &bare(text)] {
+                groups.entry(read.to_owned()).or_default().insert(at);
+            }
+        }
+        let mut is_done = true;
+        for (text, group) in groups {
+            let Some(cut) = group
+                .iter()
+                .find(|at| texts[**at] == text && names[**at] != text)
+            else {
+                continue;
+            };
+            let first = names[*cut];
+            let others = group.iter().map(|at| names[*at]);
+            let others = others.filter(|name| *name != first);
+            let Some(place) = others.map(|name| same(first, name)).min() else {
+                continue;
+            };
+            is_done = false;
+            for at in group {
+                kept[at].push(place);
+                texts[at] = cut_around(names[at], &kept[at], columns);
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
+    texts
+}
+
+/// Characters with which both begin.
+fn same(one: &str, other: &str) -> usize {
+    let pairs = one.chars().zip(other.chars());
+    pairs.take_while(|(a, b)| a == b).count()
+}
+
+/// Cuts between the ends and these places, and keeps as much around each.
+fn cut_around(name: &str, places: &[usize], columns: usize) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= columns {
+        return name.to_owned();
+    }
+    let last = chars.len() - 1;
+    let mut is_kept = vec![false; chars.len()];
+    let places = places.iter().map(|at| (*at).min(last));
+    places.chain([0, last]).for_each(|at| is_kept[at] = true);
+    let mut text = without(&chars, &is_kept);
+    loop {
+        let is_beside = |at: &usize| {
+            let (before, after) = (at.checked_sub(1), at + 1);
+            let is_next = |at: usize| is_kept.get(at) == Some(&true);
+            !is_kept[*at] && (before.is_some_and(is_next) || is_next(after))
+        };
+        let beside: Vec<usize> = (0..chars.len()).filter(is_beside).collect();
+        for at in beside {
+            is_kept[at] = true;
+            let more = without(&chars, &is_kept);
+            if more.chars().count() > columns {
+                return text;
+            }
+            text = more;
+        }
+    }
+}
+
+/// Characters without those that are not kept; gaps that are no longer than their sign stay.
+fn without(chars: &[char], is_kept: &[bool]) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    for run in is_kept.chunk_by(|a, b| a == b) {
+        if run[0] || run.len() <= CUT.len() {
+            text.extend(&chars[at..at + run.len()]);
+        } else {
+            text.push_str(CUT);
+        }
+        at += run.len();
+    }
+    text
 }
 
 fn cut_in_the_middle(name: &str, columns: usize) -> String {
@@ -140,12 +247,21 @@ pub fn wrapped(line: &str, columns: usize) -> Vec<String> {
 }
 
 impl Table {
-    /// Cuts names in these columns, the longest first, until the table has no more columns than that.
+    /// Cuts names in these columns, each to `most` and then the longest first, until the table has no more columns than that.
     #[must_use]
-    pub fn fitted(mut self, columns: usize, names: &[usize]) -> Self {
+    pub fn fitted(mut self, columns: usize, names: &[usize], most: usize) -> Self {
         /// Less of a name says nothing.
         const LEAST: usize = 16;
         let is_titled = self.columns.iter().any(|column| !column.head.is_empty());
+        let column = |at: &usize| self.rows.iter().map(|row| row[*at].clone()).collect();
+        let whole: Vec<Vec<String>> = names.iter().map(column).collect();
+        let first = |cell: &str| {
+            let blanks = cell.len() - cell.trim_start().len();
+            cut(cell, most.saturating_add(blanks))
+        };
+        for row in &mut self.rows {
+            names.iter().for_each(|at| row[*at] = first(&row[*at]));
+        }
         let head = |at: usize| {
             let title = if at == 0 && is_titled {
                 self.title.chars().count() + 2
@@ -173,9 +289,12 @@ impl Table {
             };
             widths[widest] -= 1;
         }
-        for row in &mut self.rows {
-            for at in names {
-                row[*at] = cut(&row[*at], widths[*at]);
+        for (at, whole) in names.iter().zip(&whole) {
+            let width = widths[*at];
+            let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+            let texts = cut_apart_as(&whole, width, |name| cut(&first(name), width));
+            for (row, text) in self.rows.iter_mut().zip(texts) {
+                row[*at] = text;
             }
         }
         self
@@ -308,6 +427,66 @@ mod tests {
         write_text(&page, &mut out).expect("a vector takes everything");
         let expected = "# pjit\nCPU  own 1%  b 2%\nSelf  share  function      in\n      10.0%  a\\x1b[m       x\n       5.0%  +1 functions\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn long_names_keep_what_tells_them_apart() {
+        let closure = |at: u8| {
+            format!(
+                "<serde_json::de::Deserializer>::parse::{{closure#{at}}}::{{closure#0}} as core::FnOnce>::call_once"
+            )
+        };
+        let overload =
+            |of: &str| format!("app::tables::Table::insert_all({of}, std::string const&)");
+        let names = [
+            closure(0),
+            closure(1),
+            overload("int"),
+            overload("long"),
+            "app::tables::Table::insert_all".to_owned(),
+            "a::name::that::is::as::long::as::they::are::and::is::alone".to_owned(),
+        ];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for columns in [16, 30, 44, 52] {
+            let texts = cut_apart(&names, columns);
+            assert!(
+                texts.iter().all(|text| text.chars().count() <= columns),
+                "{texts:?}"
+            );
+            let told: BTreeSet<&String> = texts.iter().collect();
+            assert_eq!(told.len(), names.len(), "{texts:?}");
+            assert_eq!(texts[5], cut(names[5], columns));
+            // What is printed finds its row, and no other one.
+            for (text, name) in texts.iter().zip(&names) {
+                let query = crate::runtimes::query::Query::of(text);
+                let has = |name: &&&str| {
+                    let clean = crate::runtimes::CleanName::plain(name);
+                    query.fit_printed(&clean, &Default::default()).is_some() || *text == **name
+                };
+                assert!(names.iter().filter(has).eq([name]), "{text}");
+            }
+        }
+        assert_eq!(
+            cut_apart(&names[..2], 40),
+            [
+                "<serde_js...closure#0}::{clos...all_once",
+                "<serde_js...closure#1}::{clos...all_once"
+            ]
+        );
+        // Two places of one name.
+        let of = |a: char, b: char| {
+            format!(
+                "{}{a}{}{b}{}",
+                "x".repeat(30),
+                "y".repeat(30),
+                "z".repeat(30)
+            )
+        };
+        let names = [of('1', 'a'), of('1', 'b'), of('2', 'a'), of('2', 'b')];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut texts = cut_apart(&names, 40);
+        texts.dedup();
+        assert_eq!(texts.len(), 4, "{texts:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use serde_json::{Value, json};
 
 use super::json;
-use super::page::{Column, Page, Part, Table, cut};
+use super::page::{Column, Page, Part, Table, cut_apart};
 use super::summary::Head;
 use crate::functions::Functions;
 use crate::functions::tally::{Count, Tally};
@@ -56,14 +56,17 @@ pub fn page(peek: &Peek<'_>, lines: usize) -> Page {
     };
     let mut left = lines.saturating_sub(page.head.len() + 1);
     let mut shown = 0;
-    for (number, block) in peek.blocks.iter().enumerate() {
+    let blocks = peek.blocks.iter();
+    let names = blocks.map(|block| peek.labels[block.function.index()].as_str());
+    let names = cut_apart(&names.collect::<Vec<_>>(), most_of(peek));
+    for (number, (block, name)) in peek.blocks.iter().zip(&names).enumerate() {
         // Earlier blocks are heavier; each may take half of what is there.
         let part = if number + 1 == peek.blocks.len() {
             left
         } else {
             left.div_ceil(2)
         };
-        let Some(table) = table(peek, block, part) else {
+        let Some(table) = table(peek, (block, name), part) else {
             break;
         };
         left -= (table.rows.len() + 1).min(left);
@@ -90,7 +93,7 @@ pub fn page(peek: &Peek<'_>, lines: usize) -> Page {
 }
 
 /// A block in so many lines, if there is room for its heading and a row.
-fn table(peek: &Peek<'_>, block: &Block, lines: usize) -> Option<Table> {
+fn table(peek: &Peek<'_>, (block, name): (&Block, &str), lines: usize) -> Option<Table> {
     let whole = rows(peek, block, usize::MAX);
     let rows = if whole.len() < lines {
         whole
@@ -112,8 +115,7 @@ fn table(peek: &Peek<'_>, block: &Block, lines: usize) -> Option<Table> {
     let numbers = peek.tally.of_function(block.function);
     let share = |count: Count| percent(count.period, peek.tally.unfiltered.period);
     let mut title = format!(
-        "{}   {}  self {:.1}%  inclusive {:.1}%  ({} {} of {})",
-        name(peek, Step::Function(block.function)),
+        "{name}   {}  self {:.1}%  inclusive {:.1}%  ({} {} of {})",
         function.identity.object,
         share(numbers.own),
         share(numbers.inclusive),
@@ -146,10 +148,21 @@ fn rows(peek: &Peek<'_>, block: &Block, most: usize) -> Vec<Vec<String>> {
         peek,
         inclusive,
         rows: Vec::new(),
+        names: Vec::new(),
     };
     writer.nodes("called by", 0, &block.callers, &chosen);
     writer.nodes("calls", 0, &block.callees, &chosen);
-    writer.rows
+    let RowWriter {
+        mut rows, names, ..
+    } = writer;
+    let (names, tails): (Vec<&str>, Vec<&str>) =
+        names.iter().map(|(name, tail)| (&**name, *tail)).unzip();
+    let names = cut_apart(&names, most_of(peek));
+    for (row, (name, tail)) in rows.iter_mut().zip(names.iter().zip(tails)) {
+        let blanks = row.pop().unwrap_or_default();
+        row.push(blanks + name + tail);
+    }
+    rows
 }
 
 /// Nodes that are shown: those of most weight, each after the one it is below.
@@ -191,7 +204,9 @@ impl Chosen {
 struct RowWriter<'p> {
     peek: &'p Peek<'p>,
     inclusive: Count,
+    /// Their last cells are blanks yet, before names and what stands behind these.
     rows: Vec<Vec<String>>,
+    names: Vec<(String, &'static str)>,
 }
 
 impl RowWriter<'_> {
@@ -205,38 +220,38 @@ impl RowWriter<'_> {
                 continue;
             }
             let inlined = if node.inlined { " (inlined)" } else { "" };
-            let name = format!(
-                "{:1$}{2}{inlined}",
-                "",
-                2 * level,
-                name(self.peek, node.step)
-            );
-            self.row(word, node.count, name);
+            let name = name(self.peek, node.step);
+            self.row(word, node.count, level, (name, inlined));
             word = "";
             self.nodes("", level + 1, &node.next, chosen);
         }
         if hidden.0 > 0 {
-            let text = format!("{:1$}+{2} functions", "", 2 * level, hidden.0);
-            self.row(word, hidden.1, text);
+            let text = format!("+{} functions", hidden.0);
+            self.row(word, hidden.1, level, (text, ""));
         }
     }
 
-    fn row(&mut self, word: &str, count: Count, name: String) {
+    fn row(&mut self, word: &str, count: Count, level: usize, name: (String, &'static str)) {
         let of_function = percent(count.period, self.inclusive.period);
         let of_total = percent(count.period, self.peek.tally.unfiltered.period);
         self.rows.push(vec![
             format!("  {word:9}"),
             format!("{of_function:.1}%"),
             format!("{of_total:.1}%"),
-            name,
+            " ".repeat(2 * level),
         ]);
+        self.names.push(name);
     }
+}
+
+/// Columns of a name at most.
+const fn most_of(peek: &Peek<'_>) -> usize {
+    if peek.full_names { usize::MAX } else { NAME }
 }
 
 fn name(peek: &Peek<'_>, step: Step) -> String {
     match step {
-        Step::Function(id) if peek.full_names => peek.labels[id.index()].clone(),
-        Step::Function(id) => cut(&peek.labels[id.index()], NAME),
+        Step::Function(id) => peek.labels[id.index()].clone(),
         Step::Itself => "(self)".to_owned(),
         Step::Root => "(root)".to_owned(),
         Step::End(end) => format!("(stack ends: {})", end.label()),

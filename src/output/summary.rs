@@ -3,7 +3,7 @@
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
 use super::caption::plural;
-use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
+use super::page::{COLUMNS, Column, Page, Part, Table, cut, cut_apart_as, wrapped};
 use crate::functions::payers::{Group, PayerId, Spending};
 use crate::functions::tally::Count;
 use crate::functions::{Basis, FunctionId, UNKNOWN};
@@ -835,7 +835,7 @@ impl PageMaker<'_> {
             "unlike" => &[0, 1],
             _ => &[],
         };
-        table.fitted(COLUMNS, names)
+        table.fitted(COLUMNS, names, NAME)
     }
 
     /// For whom threads that compile do so, where they take enough of the time to ask.
@@ -912,7 +912,7 @@ impl PageMaker<'_> {
                 let id = summary.own[at];
                 let numbers = &summary.numbers[id.index()];
                 let parts = [numbers.credited, numbers.own];
-                let mut cells = vec![format!("  {}", self.cut_place(id, NAME))];
+                let mut cells = vec![format!("  {}", self.place(id))];
                 cells.extend(parts.iter().map(|count| self.share(*count)));
                 cells.push(self.mostly(id, numbers.credited));
                 cells
@@ -964,7 +964,7 @@ impl PageMaker<'_> {
     fn unlike_row(&self, row: &Unlike) -> [String; 5] {
         let share = |share: f64| format!("{:.1}%", 100.0 * share);
         [
-            format!("  {}", self.cut_place(row.function, NAME)),
+            format!("  {}", self.place(row.function)),
             cut(&row.host, PAYER),
             share(row.here),
             share(row.elsewhere),
@@ -1055,12 +1055,24 @@ impl PageMaker<'_> {
         let large = parts
             .iter()
             .filter(|(_, count)| percent(count.period, credited.period) >= 10.0);
-        let texts = large.take(2).map(|(function, count)| {
-            let name = if *function == id {
-                "itself".to_owned()
-            } else {
-                self.cut_place(*function, MOSTLY - 5)
-            };
+        let large: Vec<&(FunctionId, Count)> = large.take(2).collect();
+        let names = large.iter().map(|(function, _)| match *function {
+            function if function == id => "itself".to_owned(),
+            function => self.place(function),
+        });
+        let names: Vec<String> = names.collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let most = if self.options.full_names {
+            usize::MAX
+        } else {
+            MOSTLY - 5
+        };
+        let names = cut_apart_as(&names, most, |name| match name {
+            object if object.starts_with('[') => object.to_owned(),
+            name => cut(name, most),
+        });
+        let texts = names.iter().zip(large);
+        let texts = texts.map(|(name, (_, count))| {
             format!("{name} {:.0}%", percent(count.period, credited.period))
         });
         let mut all = String::new();
@@ -1107,25 +1119,17 @@ impl PageMaker<'_> {
     }
 
     fn name(&self, id: FunctionId) -> String {
-        self.cut(id, NAME)
+        let summary = self.summary;
+        summary.labels.get(&summary.functions, id).to_owned()
     }
 
     /// Where there is no column for objects, code without a name is shown as its object.
-    fn cut_place(&self, id: FunctionId, columns: usize) -> String {
+    fn place(&self, id: FunctionId) -> String {
         let identity = &self.summary.functions.get(id).identity;
         match identity.name.name.as_str() {
             UNKNOWN if identity.object.starts_with('[') => identity.object.clone(),
             UNKNOWN => format!("[{}]", identity.object),
-            _ => self.cut(id, columns),
-        }
-    }
-
-    fn cut(&self, id: FunctionId, columns: usize) -> String {
-        let label = self.summary.labels.get(&self.summary.functions, id);
-        if self.options.full_names {
-            label.to_owned()
-        } else {
-            cut(label, columns)
+            _ => self.name(id),
         }
     }
 }

@@ -202,16 +202,17 @@ fn common_factor(comparison: &Comparison) -> Option<Line> {
     })
 }
 
-/// Functions that became slower, or are new, with what is said of them.
+/// Rows of functions that became slower, or are new, with what is said of them.
 #[must_use]
-pub fn grown(comparison: &Comparison) -> Vec<(&Row, String)> {
-    let rows = comparison.rows.iter();
+pub fn grown(comparison: &Comparison) -> Vec<(usize, String)> {
+    let rows = comparison.rows.iter().enumerate();
     let told = |row: &Row| match (row.verdict, row.ratio) {
         (Some(Verdict::Slower), Some(ratio)) => Some(change(ratio)),
         (Some(Verdict::New), _) => Some("new".to_owned()),
         _ => None,
     };
-    rows.filter_map(|row| Some((row, told(row)?))).collect()
+    rows.filter_map(|(at, row)| Some((at, told(row)?)))
+        .collect()
 }
 
 struct Judge<'r> {
