@@ -1,16 +1,20 @@
 //! Code with the samples beside it: the question of `pjit annotate`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::peek::{Peek, named};
 use super::problem::tell_lost;
-use super::{AskError, Question, Request, filter, require_samples};
+use super::{AskError, Asked, Question, Request, filter, require_samples};
 use crate::assembly::{self, Assembly, Functions};
+use crate::check::quoted;
 use crate::code::{self, NotFound, Options, Outcome, Plan, Selection};
 use crate::diagnostics::Diagnostics;
-use crate::ids::IndexVec;
+use crate::functions::FunctionId;
+use crate::ids::{Idx, IndexVec};
 use crate::load::Library;
 use crate::needs::Needs;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, FrameId, Profile};
+use crate::questions::summary::labels;
 
 /// Code with the samples beside it.
 #[derive(Debug, Clone)]
@@ -59,6 +63,9 @@ impl Question for Annotate {
             chosen
         };
         let (profile, assembly, filters) = request.code(&view.code, &mut choose, library)?;
+        if let Some(unknown) = &unknown {
+            require_code(request, &unknown.name)?;
+        }
         tell_lost(&profile, library.diag());
         tell_shared(&profile, &shown, library.diag());
         Ok(Annotated {
@@ -116,6 +123,96 @@ impl Annotated {
         };
         lines.into_iter().map(named).collect()
     }
+}
+
+/// Fails with what is true of a function that samples are in only where it is inlined: its code is that of others.
+fn require_code(request: &Request<Annotate>, name: &str) -> Result<(), AskError> {
+    /// So many of them are told.
+    const MOST: usize = 3;
+    let Request {
+        load,
+        event,
+        keeps_idle,
+        filters,
+        own,
+        limits,
+        view: _,
+    } = request.clone();
+    if load.source.is_stream() {
+        return Ok(());
+    }
+    let view = Peek {
+        function: name.to_owned(),
+        depth: 0,
+        full_names: false,
+    };
+    let again = Request {
+        load,
+        event,
+        keeps_idle,
+        filters,
+        own,
+        limits,
+        view,
+    };
+    // What else is missing was told when it was read for the answer.
+    let Ok(Asked {
+        profile,
+        functions,
+        tally,
+        ..
+    }) = Library::aside(|library| again.read(library))
+    else {
+        return Ok(());
+    };
+    let labels = labels(&functions, false);
+    let found = named(&profile, (&functions, &labels), &tally, name).unwrap_or_default();
+    let has_code = |id: FunctionId| tally.of_function(id).physical.samples > 0;
+    if found.iter().any(|id| has_code(*id)) {
+        return Ok(());
+    }
+    let mut around: BTreeMap<FunctionId, u64> = BTreeMap::new();
+    for stack in &tally.stacks {
+        let frames = stack.frames(&profile);
+        let is_inlined = |frame: &FrameId| profile.is_inlined(*frame);
+        let inlined = frames
+            .iter()
+            .enumerate()
+            .filter(|(_, frame)| is_inlined(frame) && found.contains(&functions.of_frame(**frame)));
+        let into = inlined.filter_map(|(at, _)| frames[at..].iter().find(|of| !is_inlined(of)));
+        let into: BTreeSet<FunctionId> = into.map(|frame| functions.of_frame(*frame)).collect();
+        for id in into {
+            *around.entry(id).or_default() += stack.count.samples;
+        }
+    }
+    let mut around: Vec<(FunctionId, u64)> = around.into_iter().collect();
+    around.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+    let Some((first, _)) = around.first() else {
+        return Ok(());
+    };
+    let label = |id: FunctionId| labels[id.index()].as_str();
+    let shown = around.iter().take(MOST);
+    let shown = shown.map(|(id, samples)| format!("{} ({samples} samples)", label(*id)));
+    let mut shown: Vec<String> = shown.collect();
+    if around.len() > MOST {
+        shown.push(format!("+{} more", around.len() - MOST));
+    }
+    let input = match profile.recording.path.as_str() {
+        "perf.data" => String::new(),
+        path => format!(" -i {}", quoted(path)),
+    };
+    let mut hint = format!("pjit list {}{input}", quoted(name));
+    if has_code(*first) {
+        hint.push_str(&format!(
+            ", or pjit annotate {}{input}",
+            quoted(label(*first))
+        ));
+    }
+    let text = format!(
+        "'{name}' has no code of its own: it is inlined into {}",
+        shown.join(", ")
+    );
+    Err(AskError::Absent(text).with_hint(hint))
 }
 
 /// Says of which functions that are shown the code is another one's, too.

@@ -13,9 +13,11 @@
 //! * the order of functions and lines of equal weight, which in perf depends on addresses in its heap.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::inlines::{code, recording_of};
 use crate::live::unaborted;
 use crate::recording::{Recording, Sample, Stacks};
 use crate::support::{SAMPLES, perf, pjit, sample, skip, stdout_of};
@@ -750,6 +752,57 @@ fn jit_samples_stand_at_instructions() {
             "{name}: {at_instruction} samples in JIT code"
         );
     }
+}
+
+/// What is inlined everywhere has lines, and no code of its own.
+#[test]
+fn what_has_no_code_of_its_own_says_where_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "static inline __attribute__((always_inline)) int twice(int n) {\n  volatile int sum = n;\n  BODY return sum;\n}\n\
+        __attribute__((noinline)) int one(int n) { return twice(n); }\n\
+        __attribute__((noinline)) int other(int n) { return twice(n + 1); }\n\
+        int main(int n, char **v) { return one(n) + other(n); }\n";
+    let source = source.replace("BODY", &"sum += n;".repeat(100));
+    fs::write(folder.path().join("a.c"), source).expect("written");
+    let program = folder.path().join("a");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-g", "-o", "a", "a.c"])
+        .current_dir(&folder);
+    if !succeeds(&mut cc) {
+        return skip("c++", "it cannot be built");
+    }
+    let elf = fs::read(&program).expect("built");
+    let data = folder.path().join("it.data");
+    let path = program.to_str().expect("a plain path");
+    fs::write(&data, recording_of(path.as_bytes(), &code(&elf))).expect("written");
+    let ask = |name: &str| {
+        let output = pjit().args(["annotate", name, "-i"]).arg(&data).output();
+        let output = output.expect("the binary can be run");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let (status, said) = ask("twice");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.starts_with("error: 'twice' has no code of its own: it is inlined into "),
+        "{said}"
+    );
+    let path = data.display();
+    for part in [
+        "one (",
+        "other (",
+        " samples)",
+        &format!("hint: pjit list twice -i {path}, or pjit annotate o"),
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(ask("one").0, Some(0));
+    let (status, said) = ask("three");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("no function with samples matches 'three'"),
+        "{said}"
+    );
 }
 
 #[test]
