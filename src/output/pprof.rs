@@ -20,11 +20,22 @@ use crate::functions::payers::{Paid, PaidPart, Payer};
 use crate::ids::{IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, EventSummary, Facet, FacetsId, FrameId, ObjectId, Profile, Sampling,
-    StringId, SymbolId, Thread, ThreadId,
+    CommId, Entry, EventId, EventSummary, Facet, FacetsId, FrameId, ObjectId, Place, Profile,
+    Sampling, StringId, Symbol, SymbolId, Thread, ThreadId,
 };
 use crate::tags::{Tag, Tags};
 use crate::unit::Unit;
+
+/// As the runtime or the file named a function, or with what tells it from others of its name, if there is more than the name.
+fn system_name(symbol: &Symbol) -> Option<Cow<'_, str>> {
+    if let Some(recorded) = &symbol.recorded {
+        return Some(recorded.name.as_str().into());
+    }
+    let order = symbol.place.as_deref().map(Place::order);
+    let more = symbol.parameters.clone().unwrap_or_default().into_string();
+    let more = more + &order.unwrap_or_default();
+    (!more.is_empty()).then(|| format!("{}{more}", symbol.name).into())
+}
 
 /// What is collected before it is written.
 const LARGE: usize = 32 << 10;
@@ -106,7 +117,8 @@ impl PprofOptions {
             | Needs::THREADS
             | of_frames
             | cpus
-            | Needs::KINDS.only_if(self.has_parts())
+            // What tells functions of one name apart.
+            | Needs::KINDS
             | recordings.only_if(self.of_recordings)
     }
 
@@ -446,15 +458,16 @@ impl<'p> Encoder<'p> {
         number
     }
 
-    fn add_function(&mut self, name: &str, recorded: &str, file: &str) -> u64 {
+    fn add_function(&mut self, name: &str, system: &str, (file, line): (&str, u32)) -> u64 {
         self.functions += 1;
         let message = self.part.cleared();
         message.number(1, self.functions);
         message.number(2, self.strings.id(name).0.into());
-        if !recorded.is_empty() {
-            message.number(3, self.strings.id(recorded).0.into());
+        if !system.is_empty() {
+            message.number(3, self.strings.id(system).0.into());
         }
         message.number(4, self.strings.id(file).0.into());
+        message.number(5, line.into());
         self.out.message(5, message);
         self.functions
     }
@@ -476,12 +489,13 @@ impl<'p> Encoder<'p> {
         if known != 0 {
             return known;
         }
-        let text = file.map_or("".into(), |file| harmless(&profile[file]));
-        let recorded = frame
-            .symbol
-            .and_then(|symbol| profile[symbol].recorded.as_ref());
-        let recorded = recorded.map_or("".into(), |recorded| harmless(&recorded.name));
-        let number = self.add_function(&frame_name(profile, id), &recorded, &text);
+        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+        let place = symbol.and_then(|symbol| symbol.place.as_deref());
+        let (defined, line) = place.map_or(("", 0), |place| (place.file.as_str(), place.line));
+        let text = file.map_or(defined, |file| profile[file].as_str());
+        let system = symbol.and_then(system_name).unwrap_or_default();
+        let name = frame_name(profile, id);
+        let number = self.add_function(&name, &harmless(&system), (&harmless(text), line));
         match (frame.symbol, first) {
             (Some(symbol), Some((0, _))) => self.of_symbol[symbol] = (number, file),
             _ => drop(self.others.insert(function, number)),
@@ -673,7 +687,7 @@ impl<'p> Encoder<'p> {
         if sums.is_empty() {
             return;
         }
-        let function = self.add_function("[rest]", "", "");
+        let function = self.add_function("[rest]", "", ("", 0));
         self.locations += 1;
         let number = self.locations;
         self.line.cleared().number(1, function);
@@ -893,6 +907,72 @@ mod tests {
         let waits = [("offcpu-time", time), ("cpu-clock", time)];
         assert_eq!(columns(&waits), ["offcpu_time", "cpu"]);
         assert_eq!(unit_word(Unit::ByteSeconds), "KiB_ms");
+    }
+
+    /// As statics of two files without debug information, and overloads.
+    #[test]
+    fn functions_of_one_name_are_several() {
+        let mut builder = ProfileBuilder::default();
+        for stack in ["main;a", "main;b", "main;c", "main;d"] {
+            builder.sample("x", stack, 5);
+        }
+        let mut profile = builder.finish();
+        let place = |file: &str, line| {
+            Some(Box::new(Place {
+                file: file.to_owned(),
+                line,
+                ..Place::default()
+            }))
+        };
+        let found = [
+            (None, place("a.c", 0)),
+            (None, place("b.c", 0)),
+            (Some("(int)".into()), place("c.cc", 7)),
+            (Some("(long)".into()), place("c.cc", 9)),
+        ];
+        let symbols = profile.symbols.iter_mut();
+        let symbols = symbols.filter(|symbol| symbol.name != "main");
+        for (symbol, (parameters, place)) in symbols.zip(found) {
+            symbol.name = "work".to_owned();
+            (symbol.parameters, symbol.place) = (parameters, place);
+        }
+        let options = PprofOptions::default();
+        let mut encoder = Encoder::new(&profile, &options);
+        for frame in profile.frames.indices() {
+            encoder.function_of(frame);
+        }
+        let texts: Vec<&str> = encoder.strings.all().collect();
+        let number = |text: &str| {
+            let at = texts.iter().position(|of| *of == text);
+            u8::try_from(at.expect("it is told")).expect("there are few")
+        };
+        for function in [
+            vec![0x10, number("work"), 0x20, number("a.c")],
+            vec![0x10, number("work"), 0x20, number("b.c")],
+            vec![
+                0x10,
+                number("work"),
+                0x18,
+                number("work(int)"),
+                0x20,
+                number("c.cc"),
+                0x28,
+                7,
+            ],
+            vec![
+                0x10,
+                number("work"),
+                0x18,
+                number("work(long)"),
+                0x20,
+                number("c.cc"),
+                0x28,
+                9,
+            ],
+        ] {
+            let mut parts = encoder.out.0.windows(function.len());
+            assert!(parts.any(|part| part == function), "{function:?} {texts:?}");
+        }
     }
 
     #[test]
