@@ -16,7 +16,7 @@ use crate::output::json::Common;
 use crate::output::page::Page;
 use crate::questions;
 use crate::questions::compare::{Comparison, Method, compare};
-use crate::questions::runs::By;
+use crate::questions::runs::{By, settle};
 use crate::runtimes::query::Query;
 
 /// What changed from base to new. The request's own recording is not read.
@@ -109,6 +109,7 @@ impl Comparing {
         let time = self.to_time.as_ref().map(|(time, _)| time.clone());
         let mut reading = Reading::of(request, (groups, self.method.by), library).new_in_time(time);
         let mut sides = reading.read(&self.base, &self.new)?;
+        settle(&mut sides.base, &mut sides.new);
         if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
             let text = "--paired: as many new recordings as of the base";
             return Err(AskError::Request(text.to_owned()));

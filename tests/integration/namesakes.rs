@@ -139,6 +139,61 @@ fn gate(base: &Path, new: &Path) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
+/// Overloads whose names are longer than a table: what a gate prints of one is a rule about it alone, and a name that others begin
+/// with is one, too.
+#[test]
+fn a_name_that_a_gate_prints_is_one_function() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [int, long] = ["int", "long"].map(|of| {
+        format!(
+            "app::work(std::map<std::string, std::vector<{of}>> const&, unsigned, unsigned long)"
+        )
+    });
+    let side = |name: &str, of_int: u64| {
+        let functions = [
+            (int.as_str(), of_int),
+            (&long, 1000),
+            ("app::work", 1000),
+            ("app::work_more", 1000),
+        ];
+        scripted(&folder.path().join(name), &functions)
+    };
+    let (base, new) = (side("base", 1000), side("new", 3000));
+    let copies = |path: &Path| {
+        [0, 1, 2].map(|run| {
+            let copy = path.with_extension(format!("{run}"));
+            fs::copy(path, &copy).expect("copied");
+            copy
+        })
+    };
+    let ask = |rule: [&str; 2]| {
+        let mut command = pjit();
+        command.arg("gate").args(copies(&base)).arg("--to");
+        command.args(copies(&new)).args(rule).args(["--by", "self"]);
+        let output = command.output().expect("the binary can be run");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = ask(["--any-growth", "5%"]);
+    let (_, name) = text.split_once("slower ").expect("a slower function");
+    let (name, _) = name.split_once(" +").expect("by how much");
+    assert!(
+        name.starts_with("app::work(") && name.contains("..."),
+        "{name}"
+    );
+    for (name, share) in [
+        (name, "50.0%"),
+        (&int, "50.0%"),
+        (&long, "16.7%"),
+        ("app::work", "16.7%"),
+        ("work", "100.0%"),
+        ("^app::work", "100.0%"),
+    ] {
+        let text = ask(["--max-share", &format!("{name}=0%")]);
+        assert!(text.contains(&format!("max-share {name} ")), "{text}");
+        assert!(text.contains(&format!(" {share} +-")), "{name}: {text}");
+    }
+}
+
 #[test]
 fn files_of_one_name_have_rows_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");

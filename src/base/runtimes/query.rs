@@ -50,13 +50,6 @@ impl Query {
         }
     }
 
-    /// Whether it is an expression that finds something in a name.
-    #[must_use]
-    pub fn finds(&self, name: &str) -> bool {
-        let pattern = self.pattern.as_ref();
-        pattern.is_ok_and(|pattern| pattern.is_match(name))
-    }
-
     /// As it was typed.
     #[must_use]
     pub fn text(&self) -> &str {

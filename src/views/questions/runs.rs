@@ -16,9 +16,9 @@ use crate::functions::programs::{Programs, SameProgram};
 use crate::functions::tally::{Count, Tally};
 use crate::functions::{Basis, FunctionId, Functions, Identity};
 use crate::ids::Idx;
-use crate::profile::{ObjectId, Profile, Symbol, SymbolId};
+use crate::profile::{FrameId, ObjectId, Profile, Symbol, SymbolId};
 use crate::runtimes::crates::{crate_of, is_rust_std};
-use crate::runtimes::query::{Fit, Query};
+use crate::runtimes::query::{Fit, More, Query};
 use crate::runtimes::{CleanName, Ecosystem, Producer};
 
 /// One function in one recording.
@@ -59,7 +59,7 @@ impl Weight {
     }
 }
 
-/// The samples in which a frame matches an expression.
+/// The samples in which a text names a frame.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Group {
     /// Their weight.
@@ -174,7 +174,9 @@ pub struct Run {
     pub files: BTreeSet<String>,
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
-    /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
+    /// What each text names that was asked for, by how well it fits.
+    pub named: Vec<BTreeMap<Fit, Group>>,
+    /// The same by what fits best in all runs ([`settle`]).
     pub groups: Vec<Group>,
     /// Self by kind and by object, for budgets.
     pub shares: BTreeMap<String, Weight>,
@@ -270,6 +272,7 @@ fn renamed(run: &Run, named: impl Fn(&Identity) -> Identity + Copy) -> Run {
             .map(|known| known.iter().map(named).collect()),
         callers: callers.map(|(of, by)| (named(of), named(by))).collect(),
         facts: run.facts.clone(),
+        named: Vec::new(),
         groups: run.groups.clone(),
         shares: run.shares.clone(),
         programs: run.programs.clone(),
@@ -304,7 +307,7 @@ pub fn reduce(
         facts,
         total: tally.total,
         squares: squares.total,
-        groups: group_weights(profile, functions, tally, groups),
+        named: group_weights(profile, functions, tally, groups),
         programs: Programs::of(profile, tally.event),
         basis: functions.basis,
         described: Described::of(profile, functions, tally),
@@ -504,59 +507,73 @@ impl Squares {
     }
 }
 
-/// For each text the weight of the samples with a frame that it names, and whether there is one.
+/// For each text the weight of the samples with a frame that it names, by how well it fits.
 fn group_weights(
     profile: &Profile,
     functions: &Functions,
     tally: &Tally,
     groups: &[Query],
-) -> Vec<Group> {
+) -> Vec<BTreeMap<Fit, Group>> {
     if groups.is_empty() {
         return Vec::new();
     }
     let labels = labels(functions, false);
     let mut folded = shared_code(profile, functions);
     folded.retain(|id, _| is_large(tally, *id));
-    let weight = |group: &Query| Group {
-        folded: folded
-            .iter()
-            .find(|(id, (_, other))| {
-                let name = functions.get(**id).full.as_str();
-                group.finds(name) || group.finds(other)
-            })
-            .map(|(_, told)| told.clone()),
-        ..group_weight(profile, (functions, &labels), tally, group)
+    let weight = |group: &Query| {
+        let fit = |id: FunctionId| {
+            let function = functions.get(id);
+            let names = [labels[id.index()].as_str(), function.full.as_str()];
+            let fit = functions.fit(profile, id, (group, &names))?;
+            Some(of_name(fit, group, &function.identity.name))
+        };
+        let fits: Vec<Option<Fit>> = functions.all.indices().map(fit).collect();
+        let mut found: BTreeMap<Fit, Group> = BTreeMap::new();
+        fits.iter()
+            .flatten()
+            .for_each(|fit| found.entry(*fit).or_default().is_there = true);
+        for (fit, sum) in &mut found {
+            let is_met = |frame: &FrameId| fits[functions.of_frame(*frame).index()] == Some(*fit);
+            for stack in &tally.stacks {
+                if stack.frames(profile).iter().any(is_met) {
+                    sum.weight.add(stack.count, stack.squares);
+                }
+            }
+            let is_named = |(id, (_, other)): &(&FunctionId, &(String, String))| {
+                let clean = CleanName::plain(other);
+                let of_other = group.fit(other, &clean, &More::default());
+                let of_other = of_other.map(|fit| of_name(fit, group, &clean));
+                [fits[id.index()], of_other].contains(&Some(*fit))
+            };
+            let told = folded.iter().find(is_named);
+            sum.folded = told.map(|(_, told)| told.clone());
+        }
+        found
     };
     groups.iter().map(weight).collect()
 }
 
-/// What an expression finds and what is printed so belong together: one run may have what is printed so alone, another what the
-/// text finds as an expression.
-fn group_weight(
-    profile: &Profile,
-    (functions, labels): (&Functions, &[String]),
-    tally: &Tally,
-    group: &Query,
-) -> Group {
-    let is_named = |id: FunctionId| {
-        let function = functions.get(id);
-        let is_found = group.finds(&function.identity.name.name) || group.finds(&function.full);
-        let names = [labels[id.index()].as_str(), function.full.as_str()];
-        let fit = || functions.fit(profile, id, (group, &names));
-        is_found || matches!(fit(), Some(Fit::Printed | Fit::Cut | Fit::Raw))
-    };
-    let is_match: Vec<bool> = functions.all.indices().map(is_named).collect();
-    let mut sum = Weight::default();
-    for stack in &tally.stacks {
-        let mut frames = stack.frames(profile).iter();
-        if frames.any(|frame| is_match[functions.of_frame(*frame).index()]) {
-            sum.add(stack.count, stack.squares);
-        }
+/// How a text fits a name in whatever run: a name without more is printed so where the run has no other one, and what it finds as an
+/// expression may be a part of a name.
+fn of_name(fit: Fit, group: &Query, name: &CleanName) -> Fit {
+    match fit {
+        Fit::Printed if group.text() == name.name => Fit::Name,
+        Fit::Raw => Fit::Name,
+        Fit::Pattern => Fit::Part,
+        fit => fit,
     }
-    Group {
-        weight: sum,
-        is_there: is_match.contains(&true),
-        folded: None,
+}
+
+/// Of what texts name, leaves what fits best in any of the runs: a name that is printed is that function, and no expression.
+pub fn settle(base: &mut [Run], new: &mut [Run]) {
+    let runs = || base.iter().chain(new.iter());
+    let count = runs().map(|run| run.named.len()).max().unwrap_or(0);
+    let fits = |at: usize| runs().filter_map(move |run| run.named[at].keys().next().copied());
+    let best: Vec<Option<Fit>> = (0..count).map(|at| fits(at).min()).collect();
+    for run in base.iter_mut().chain(new) {
+        let named = std::mem::take(&mut run.named).into_iter().zip(&best);
+        let groups = named.map(|(mut found, best)| found.remove(&(*best)?));
+        run.groups = groups.map(Option::unwrap_or_default).collect();
     }
 }
 
