@@ -562,8 +562,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         flow.clone()
     }
 
-    /// Whether the function found at a place ends by a jump to another address of the file, or to functions that do.
-    pub(super) fn leaves_to(&mut self, place: &CodeLocation<'_, 'a>, to: i64) -> bool {
+    /// Whether the function found at a place ends by a jump to such an address of the file, or to functions that do.
+    pub(super) fn leaves_to(
+        &mut self,
+        place: &CodeLocation<'_, 'a>,
+        is_it: impl Fn(i64) -> bool,
+    ) -> bool {
         /// Of functions whose ends are looked at for one return address.
         const MOST: usize = 64;
         let CodeLocation::File {
@@ -586,7 +590,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             let flow = start.and_then(|start| self.flow_from(dso, image, &cfi, start));
             for exit in flow.as_deref().map_or(&[][..], Flow::exits) {
                 let exit = exit.saturating_add(distance);
-                if exit == to {
+                if is_it(exit) {
                     return true;
                 }
                 if open.len() < MOST && !open.contains(&exit) {

@@ -543,6 +543,50 @@ fn functions_that_nothing_describes_are_followed_where_the_calls_prove_it() {
     assert_ne!(frames.get(1), Some(&(second - 1)));
 }
 
+/// A function to which nothing but a jump leads is not found, and seems to be the end of the one before it.
+#[test]
+fn a_call_into_the_midst_of_a_found_function_refutes_its_frame() {
+    let store = Store::new();
+    let mut text = undescribed();
+    text[0x380] = 0xe8;
+    text[0x381..0x385].copy_from_slice(&(0x304i32 - 0x385).to_le_bytes());
+    let parts = [Part {
+        name: ".text",
+        svma: TEXT_SVMA,
+        data: text.clone(),
+    }];
+    let file = process(&store, X86, &text, &parts);
+    let at = |offset: u64| BASE + offset;
+    let ends = |last: u64| {
+        let stack = [1, 2, 3, at(0x312), 8, last, 10];
+        walk(Arch::X86_64, &file, &Sample::x86(at(0x10b), SP, 0, &stack)).1
+    };
+    // Calls of another function are from what was done before.
+    assert_eq!(ends(at(0x206)), StackEnd::DumpTooShort);
+    assert_eq!(ends(at(0x385)), StackEnd::NoRule);
+}
+
+/// A program that keeps no frame pointers may hold any address of the stack in rbp.
+#[test]
+fn a_register_that_points_behind_the_copy_is_no_proof_of_a_larger_stack() {
+    let store = Store::new();
+    let mut text = vec![0x90; 0x400];
+    text[0x1fb..0x200].copy_from_slice(&[0xe8, 0, 0, 0, 0]);
+    let parts = [Part {
+        name: ".text",
+        svma: TEXT_SVMA,
+        data: text.clone(),
+    }];
+    let file = process(&store, X86, &text, &parts);
+    let returns = BASE + 0x200;
+    let ends = |stack: &[u64]| {
+        let sample = Sample::x86(BASE + 0x100, SP, SP + 0x4000, stack);
+        walk(Arch::X86_64, &file, &sample).1
+    };
+    assert_eq!(ends(&[returns, 1, returns, 2]), StackEnd::NoRule);
+    assert_eq!(ends(&[returns, 1, 2, 3]), StackEnd::DumpTooShort);
+}
+
 /// The first frames of a leaf in code that nothing describes. At 0x200 something calls 0x100, to come back to 0x209.
 fn in_undescribed(code: &[(usize, &[u8])], ip: u64, stack: &[u64]) -> Vec<u64> {
     let mut text = vec![0xcc; 0x400];

@@ -27,6 +27,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let candidates: Candidates = SmallVec::from_slice(self.walker.rules.candidates.get(list));
         let (cursor, depth) = (self.cursor, self.walker.history.len());
         let mut end = StackEnd::NoRule;
+        let is_file = matches!(at.place, CodeLocation::File { .. });
         let by_size = self.by_size(at, &candidates);
         if let Some(candidate) = by_size {
             match self.attempt(&candidate, at) {
@@ -60,7 +61,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                     }
                     let blind = candidate.blind;
                     let leaves_out = |this: &Self, blind| match blind {
-                        Blind::Callers => callee::<A>(&caller) != Some(start_of(candidate, at)),
+                        Blind::Callers => {
+                            callee::<A>(&caller.place, caller.lookup)
+                                != Some(start_of(candidate, at))
+                        }
                         Blind::Everywhere | Blind::AtItsEnds => this.leaves_out(blind, at, &cursor),
                     };
                     if blind.is_some_and(|blind| leaves_out(self, blind)) {
@@ -72,8 +76,15 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 Err(StackEnd::Complete) => end = StackEnd::Complete,
                 // What the code itself says leads behind the copy; guesses inside of it would be wrong.
                 Err(reason @ StackEnd::DumpTooShort) if candidate.check == Check::Proven => {
-                    return Err(reason);
+                    let is_wrong = self.began_later(candidate, at, cursor.sp);
+                    return Err(if is_wrong { StackEnd::NoRule } else { reason });
                 }
+                // Nothing tells that the register leads to a frame, and no frame pointer led here.
+                Err(StackEnd::DumpTooShort)
+                    if candidate.blind.is_some()
+                        && is_file
+                        && *origin != FrameOrigin::FramePointer
+                        && self.may_return_inside(cursor.sp) => {}
                 Err(reason) if end == StackEnd::NoRule => end = reason,
                 Err(_) => {}
             }
@@ -270,6 +281,54 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         Ok(address)
     }
 
+    /// Whether a call in the copy leads to an address between the beginning of a function that was found and the place: then
+    /// another function begins there, and the way out is not that of the one that was found.
+    #[cold]
+    fn began_later(&mut self, candidate: &Candidate, at: &Located<'w, 'a>, sp: u64) -> bool {
+        let CodeLocation::File {
+            dso,
+            offset,
+            binary,
+            debug,
+        } = at.place
+        else {
+            return false;
+        };
+        let place_of = |address: u64| CodeLocation::File {
+            dso,
+            offset: FileOffset(offset.0.wrapping_add(address.wrapping_sub(at.lookup))),
+            binary,
+            debug,
+        };
+        let start = start_of(candidate, at).0;
+        let is_later = |to: u64| start < to && to <= at.lookup;
+        for slot in (sp..self.stack.end()).step_by(usize::from(A::WORD)) {
+            let word = self.stack.word::<A>(slot).map_or(0, A::strip);
+            let lookup = word.wrapping_sub(1);
+            let Some(Avma(callee)) = callee::<A>(&place_of(lookup), lookup) else {
+                continue;
+            };
+            let leaves = |exit| is_later(callee.wrapping_add_signed(exit));
+            let rules = &mut self.walker.rules;
+            if is_later(callee) || rules.leaves_to(&place_of(callee), leaves) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a word of the copy may be a return address.
+    #[cold]
+    fn may_return_inside(&self, sp: u64) -> bool {
+        let mut slots = (sp..self.stack.end()).step_by(usize::from(A::WORD));
+        slots.any(|slot| {
+            let word = self.stack.word::<A>(slot).map_or(0, A::strip);
+            let place = self.code.locate(Avma(word.wrapping_sub(1)));
+            let bytes = bytes_before::<A>(&place);
+            !matches!(place, CodeLocation::Nothing) && bytes.is_none_or(A::ends_with_call)
+        })
+    }
+
     /// Code that is returned to at its start, if that is at an address: what runtimes put on the stack and
     /// nothing calls.
     #[cold]
@@ -326,7 +385,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 self.call_check(caller) == CallCheck::Call && self.called(candidate, at, caller)
             }
             Check::CallsHere => {
-                let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
+                let Some(distance) = bytes_before::<A>(&caller.place).and_then(A::call_target)
+                else {
                     return false;
                 };
                 let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
@@ -343,7 +403,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         at: &Located<'w, 'a>,
         caller: &Located<'w, 'a>,
     ) -> bool {
-        let Some(Avma(callee)) = callee::<A>(caller) else {
+        let Some(Avma(callee)) = callee::<A>(&caller.place, caller.lookup) else {
             return true;
         };
         let Avma(start) = start_of(candidate, at);
@@ -363,11 +423,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         };
         let is_same_file = matches!(at.place, CodeLocation::File { dso: own, .. } if own == dso);
         A::is_stub(image.bytes_from(offset, 16))
-            || is_same_file
-                && self
-                    .walker
-                    .rules
-                    .leaves_to(&place, start.wrapping_sub(callee).cast_signed())
+            || is_same_file && {
+                let to = start.wrapping_sub(callee).cast_signed();
+                self.walker.rules.leaves_to(&place, |exit| exit == to)
+            }
     }
 
     /// Whether a return address follows a call.
@@ -375,7 +434,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if target.entry.call != CallCheck::Untested {
             return target.entry.call;
         }
-        let check = match bytes_before::<A>(target) {
+        let check = match bytes_before::<A>(&target.place) {
             // HotSpot's interpreter pushes its return entries and jumps.
             _ if is_interpreter(&target.place) => CallCheck::Call,
             // The kernel wrote that it be returned to.
@@ -436,8 +495,8 @@ const fn blame(end: StackEnd, place: &CodeLocation<'_, '_>) -> StackEnd {
 
 /// The bytes that end at a return address, as many as a call can have and are there. `None` when there
 /// are none.
-fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8]> {
-    match target.place {
+fn bytes_before<'a, A: Architecture>(place: &CodeLocation<'_, 'a>) -> Option<&'a [u8]> {
+    match *place {
         CodeLocation::File { offset, binary, .. } => {
             let end = offset.0.checked_add(1)?;
             let start = end.saturating_sub(A::CALL_BYTES as u64);
@@ -467,9 +526,9 @@ pub(super) fn is_just_saved<A: Architecture>(place: &CodeLocation<'_, '_>) -> bo
 }
 
 /// What the call in front of a return address calls, where the instruction tells it.
-pub(super) fn callee<A: Architecture>(caller: &Located<'_, '_>) -> Option<Avma> {
+pub(super) fn callee<A: Architecture>(caller: &CodeLocation<'_, '_>, lookup: u64) -> Option<Avma> {
     let distance = bytes_before::<A>(caller).and_then(A::call_target)?;
-    let behind = caller.lookup.wrapping_add(1);
+    let behind = lookup.wrapping_add(1);
     Some(Avma(behind.wrapping_add_signed(distance)))
 }
 

@@ -253,7 +253,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
     pub(super) fn is_described_call<S: CodeSpace<'a>>(&mut self, behind: Avma, code: &S) -> bool {
         let mut frames = self.without_stack(no_registers::<A>(), None, code);
         let caller = frames.target(behind.0, false);
-        let Some(callee) = guess::callee::<A>(&caller) else {
+        let Some(callee) = guess::callee::<A>(&caller.place, caller.lookup) else {
             return false;
         };
         let place = code.locate(callee);

@@ -485,7 +485,7 @@ fn somewhere(code: &CodeView<'_>, out: &mut Candidates) {
         }
         out.push(top_of_stack(0, Check::CallsHere));
     }
-    out.push(frame_pointer(Check::NotRefuted));
+    out.push(blind_frame_pointer(code));
     if code.leaf {
         out.push(top_of_stack(0, Check::Call));
     }
