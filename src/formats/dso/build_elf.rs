@@ -234,3 +234,18 @@ impl ElfBuilder {
         out[..header.len()].copy_from_slice(&header);
     }
 }
+
+/// An xz stream with a block for each of these.
+pub(crate) fn xz(blocks: &[&[u8]]) -> Vec<u8> {
+    use std::io::Write;
+    use std::num::NonZeroU64;
+    let mut options = lzma_rust2::XzOptions::with_preset(1);
+    options.lzma_options.dict_size = 1 << 16;
+    let longest = blocks.iter().map(|block| block.len() as u64).max();
+    options.set_block_size(longest.and_then(NonZeroU64::new));
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), options).expect("to memory");
+    for block in blocks {
+        writer.write_all(block).expect("to memory");
+    }
+    writer.finish().expect("to memory")
+}

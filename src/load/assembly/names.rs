@@ -29,7 +29,7 @@ impl Names {
     pub(super) fn of<'a>(
         elf: &ElfFile<'a>,
         debug: Option<&ElfFile<'a>>,
-        plt: Option<&SymbolTable<'_>>,
+        table: Option<&SymbolTable<'_>>,
         mut wanted: Vec<u64>,
         threads: usize,
     ) -> Self {
@@ -61,12 +61,19 @@ impl Names {
             }
             (start, raw.len() - 1)
         };
-        let stub = |address: u64| stub_name(elf, plt?, address);
+        let has_table = |file: &ElfFile<'_>| file.has_section(".symtab");
+        let is_stripped = ![Some(elf), debug].into_iter().flatten().any(has_table);
         let found = wanted.iter().zip(best).map(|(&address, symbol)| {
-            let stub = stub(address).map(|(start, name)| (start, Cow::Owned(name)));
-            let named =
-                stub.or_else(|| symbol.map(|symbol| (symbol.value, Cow::Borrowed(symbol.name))));
-            (address, named.map(&mut number))
+            // Values of symbols that count from their section are no addresses.
+            let symbol = symbol.filter(|_| !elf.is_relocatable());
+            let own = symbol.map(|symbol| (symbol.value, Cow::Borrowed(symbol.name)));
+            let nearest = match symbol {
+                Some(_) if !is_stripped => Some(address),
+                symbol => symbol.map(|symbol| symbol.value),
+            };
+            let known = table.and_then(|table| table_name(elf, table, address, nearest));
+            let known = known.map(|(start, name)| (start, Cow::Owned(name)));
+            (address, known.or(own).map(&mut number))
         });
         let found = found.collect();
         Self {
@@ -112,26 +119,38 @@ pub(super) fn push_name((name, offset): &Named<'_>, text: &mut String) {
     }
 }
 
-/// Entries of the PLT have no symbols; perf's rules make them. What lies before the first entry has none of them: objdump
-/// names it after the nearest symbol, such as `_init+0x20`.
-fn stub_name(elf: &ElfFile<'_>, symbols: &SymbolTable<'_>, address: u64) -> Option<(u64, Vec<u8>)> {
-    if !section_of(elf, address)?.starts_with(b".plt") {
-        return None;
-    }
+/// What the table of a file's symbols knows beyond the file's own tables. Entries of the PLT have no symbols; perf's rules make them.
+/// What lies before the first entry has none of them: objdump names it after the nearest symbol, such as `_init+0x20`.
+/// Stripped files may have packed functions (`.gnu_debugdata`), or Go's table of them.
+fn table_name(
+    elf: &ElfFile<'_>,
+    table: &SymbolTable<'_>,
+    address: u64,
+    nearest: Option<u64>,
+) -> Option<(u64, Vec<u8>)> {
+    let is_stub = section_of(elf, address).is_some_and(|name| name.starts_with(b".plt"));
     let offset = elf.file_offset_of(Svma(address))?;
-    let symbol = symbols
-        .find(offset.0)
-        .filter(|symbol| *symbol.name != *b".plt")?;
+    let symbol = table.find(offset.0)?;
     let start = address - (offset.0 - symbol.start);
-    Some((start, symbol.name.to_vec()))
+    let counts = if is_stub {
+        *symbol.name != *b".plt"
+    } else {
+        nearest.is_none_or(|nearest| nearest < start)
+    };
+    counts.then(|| (start, symbol.name.to_vec()))
 }
 
-/// The name of the section of code or data that contains an address.
+/// The name of the section of code or data that contains an address; where sections have none, an offset in the file.
 pub(super) fn section_of<'e>(elf: &'e ElfFile<'_>, address: u64) -> Option<&'e [u8]> {
     let contains = |start: u64, size: u64| address >= start && address - start < size;
     let headers = elf.section_headers().iter();
     let mut found = headers.filter(|header| {
-        header.flags.contains(object::elf::SHF_ALLOC) && contains(header.addr, header.size)
+        let start = if elf.is_relocatable() {
+            header.offset
+        } else {
+            header.addr
+        };
+        header.flags.contains(object::elf::SHF_ALLOC) && contains(start, header.size)
     });
     found.next().map(|header| header.name)
 }
@@ -139,6 +158,53 @@ pub(super) fn section_of<'e>(elf: &'e ElfFile<'_>, address: u64) -> Option<&'e [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::Diagnostics;
+    use crate::dso::build_elf::{ElfBuilder, FUNC, LOCAL_FUNC, PROGBITS, xz};
+    use crate::dso::{DsoKind, DsoTable};
+    use crate::find::SearchPaths;
+    use crate::input::Store;
+
+    #[test]
+    fn stripped_files_have_the_names_that_they_packed() {
+        let mut inner = ElfBuilder::new(0x100);
+        inner.symbols(".symtab", &[("packed", 0x2010, 0x20, LOCAL_FUNC, 1)]);
+        let mut outer = ElfBuilder::new(0x100);
+        let exported = [
+            ("first", 0x2000, 0x10, FUNC, 1),
+            ("last", 0x2040, 0x20, FUNC, 1),
+        ];
+        outer.symbols(".dynsym", &exported);
+        outer.section(".gnu_debugdata", PROGBITS, xz(&[&inner.build()]));
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let path = folder.path().join("prog");
+        std::fs::write(&path, outer.build()).expect("written");
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+        let dso = dsos.intern(
+            path.as_os_str().as_encoded_bytes(),
+            DsoKind::File,
+            None,
+            None,
+        );
+        let elf = dsos.binary(dso).expect("it is there");
+        let wanted = [0x2008, 0x2010, 0x2018, 0x2048, 0x2070];
+        let names = Names::of(elf, None, dsos.symbols(dso), wanted.to_vec(), 1);
+        let named = |address| {
+            names
+                .at(address)
+                .map(|(name, behind)| (name.into_owned(), behind))
+        };
+        let expected = [
+            ("first", 8),
+            ("packed", 0),
+            ("packed", 8),
+            ("last", 8),
+            ("last", 0x30),
+        ];
+        for (address, (name, behind)) in wanted.into_iter().zip(expected) {
+            assert_eq!(named(address), Some((name.to_owned(), behind)));
+        }
+    }
 
     #[test]
     fn names_are_shown_in_full_whatever_stands_behind_them() {

@@ -145,14 +145,14 @@ pub(super) fn file_names<'d>(
     }
     let wanted: Vec<_> = wanted.into_iter().collect();
     let found = in_parallel(wanted, material.threads, |(dso, wanted)| {
-        let plt = material.session.dsos.symbols(dso);
+        let table = material.session.dsos.symbols(dso);
         let is_file = matches!(material.session.dsos.get(dso).kind, DsoKind::File);
         let debug = material.session.dsos.debug(dso).filter(|_| is_file);
         let names = file_of(material, dso).map(|elf| {
             Names::of(
                 elf,
                 debug,
-                plt.filter(|_| is_file),
+                table.filter(|_| is_file),
                 wanted,
                 material.threads,
             )
