@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::recording::{Recording, Sample, Stacks};
 use crate::support::{folded, perf, pjit, sample, skip, stdout_of};
 
 /// A copy of the sample without the files named.
@@ -453,4 +454,50 @@ fn a_compiled_file_with_another_function_is_of_another_version() {
         "{errors}"
     );
     assert!(errors.contains("11 of 12 functions"), "{errors}");
+}
+
+/// A recording that was never made: what was compiled ahead was mapped and ran, so that there is no dump.
+fn of_mapped(folder: &Path) {
+    let path = folder.join("hot.cwasm");
+    let mut recording = Recording::new(Stacks::None);
+    recording.comm(7, 7, b"wasmtime");
+    let file = path.as_os_str().as_encoded_bytes();
+    let length = fs::metadata(&path).expect("the file").len();
+    recording.map(7, 0x10_0000, length.next_multiple_of(0x1000), 0, file);
+    // The first functions stand at the beginning of the code.
+    for (time, at) in (0x1000..0x1200).step_by(8).enumerate() {
+        recording.sample(&Sample {
+            ip: 0x10_0000 + at,
+            pid: 7,
+            tid: 7,
+            time: 1_000 + time as u64,
+            period: 100,
+            chain: &[],
+            user: None,
+        });
+    }
+    recording.name_event(b"cycles");
+    fs::write(folder.join("mapped.data"), recording.file()).expect("written");
+}
+
+#[test]
+fn a_compiled_file_that_was_mapped_has_lines_and_names_in_its_code() {
+    let (_keep, folder) = copy(&["jit-11250.dump"]);
+    of_mapped(&folder);
+    let view = ["annotate", "-l", "spin", "-i", "mapped.data"];
+    let (text, errors) = run_in(&folder, &view);
+    let is_in_source = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let found = text.lines().filter(is_in_source);
+    assert!(
+        found.clone().any(|line| line.ends_with(" hot.rs:22")),
+        "{text}{errors}"
+    );
+    assert!(text.contains("Disassembly of section .text:"), "{text}");
+    let head = text
+        .lines()
+        .find(|line| line.contains(">:") && line.contains("spin"));
+    assert!(
+        head.is_some_and(|head| head.contains("<wasm[0]::function[")),
+        "{text}"
+    );
 }

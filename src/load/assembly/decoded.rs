@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::data::{Piece, Pieces};
 use super::names::{Named, push_name};
 use super::{Material, Row, SourcePlace, TextId, options};
+use crate::address::FileOffset;
 use crate::arch::Arch;
 use crate::dso::DsoId;
 use crate::ids::IndexVec;
@@ -79,6 +80,14 @@ pub(super) fn push_text<'n>(
     texts.push_str(found.comment);
 }
 
+/// What the line of an address in a file is asked by: of what wasmtime compiled, the module knows it.
+pub(super) fn site_of(material: &Material<'_, '_>, dso: DsoId, address: u64) -> (Site, u64) {
+    match material.wasm.place_of_dso(dso, FileOffset(address)) {
+        Some(place) => (Site::Wasm(place.part), place.offset.into()),
+        None => (Site::Dso(dso), address),
+    }
+}
+
 /// The lines of all instructions.
 pub(super) struct Lines {
     queries: Vec<Query>,
@@ -105,7 +114,8 @@ impl Lines {
                 .filter_map(|piece| match decoded.kind {
                     Kind::File { dso, to_query } => {
                         let address = decoded.start.wrapping_add(to_query);
-                        Some((Site::Dso(dso), address.wrapping_add(piece.offset.into())))
+                        let address = address.wrapping_add(piece.offset.into());
+                        Some(site_of(material, dso, address))
                     }
                     Kind::Jit(id) => {
                         let place = material.wasm.place_of_jit(id, piece.offset.into())?;

@@ -5,13 +5,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::decoded::{Kind, LineTexts, Lines};
+use super::decoded::{Kind, LineTexts, Lines, site_of};
 use super::functions::{Function, Origin};
 use super::{Assembly, Listing, MOST_BYTES, Material, Missing, Request, jit, native};
 use crate::collect::MapCache;
 use crate::input::SourceClaim;
 use crate::parallel::in_parallel;
-use crate::symbolize::Site;
 
 /// Code of all functions that is shown at most, the heaviest first: an instruction takes some 100 bytes here, and a file of 16 kB
 /// may have functions of many megabytes.
@@ -163,12 +162,9 @@ fn list_batch(
                 Kind::File { dso, to_query } => {
                     let place = |address: u64| {
                         let lines = lines.as_ref()?;
-                        lines.at(
-                            Site::Dso(dso),
-                            address.wrapping_add(to_query),
-                            &function.name,
-                            places,
-                        )
+                        let (site, address) =
+                            site_of(material, dso, address.wrapping_add(to_query));
+                        lines.at(site, address, &function.name, places)
                     };
                     native::finish(material, &names[&dso], dso, decoded, place)
                 }
