@@ -18,7 +18,7 @@ use crate::ids::Idx;
 use crate::questions::facts::Facts;
 use crate::questions::list::{File, Line, Listed};
 use crate::report::percent;
-use crate::runtimes::Producer;
+use crate::runtimes::{Producer, Tier};
 
 /// Lines without samples between two with some that are shown; more of them are one row.
 const GAP: u32 = 6;
@@ -162,7 +162,15 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
         });
     }
     if listed.unplaced.inclusive.samples > 0 {
-        let (what, next) = if listed.files.is_empty() {
+        let full = &list.functions.get(listed.function).full;
+        let producer = Producer::of_prefix(full.as_bytes());
+        let is_wasm = (producer.row().tier)(full) == Tier::Wasm;
+        let (what, next) = if producer == Producer::V8 && is_wasm {
+            (
+                "no line is known (V8 writes none for WebAssembly; wasmtime does)",
+                "; pjit peek shows calls",
+            )
+        } else if listed.files.is_empty() {
             (
                 "no line is known (debug information, a dump with lines and source maps have them)",
                 "; pjit check says what is missing, pjit peek shows calls",

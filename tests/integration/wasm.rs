@@ -501,3 +501,74 @@ fn a_compiled_file_that_was_mapped_has_lines_and_names_in_its_code() {
         "{text}"
     );
 }
+
+/// Compilers such as AssemblyScript's write a source map, and no debug information.
+#[test]
+fn of_a_module_with_a_source_map_check_asks_for_the_map() {
+    let (_keep, folder) = copy(&["hot.wasm"]);
+    let module = fs::read(sample("wasm", "hot.wasm")).expect("the module");
+    let plain = sections(&module)
+        .into_iter()
+        .filter(|(_, name, _)| !name.starts_with(b".debug"));
+    let plain = plain.flat_map(|(_, _, bytes)| bytes.to_vec());
+    let url = b"\0\x1b\x10sourceMappingURL\x09./hot.map";
+    let module: Vec<u8> = module[..8]
+        .iter()
+        .copied()
+        .chain(plain)
+        .chain(*url)
+        .collect();
+    fs::write(folder.join("hot.wasm"), module).expect("written");
+    let checked = || {
+        let text = run_in(&folder, &["check", "-i", "perf.data"]).0;
+        let row = text.lines().position(|line| line.contains("wasm-lines"));
+        let rows = text.lines().skip(row.expect("a row")).take(2);
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let missing = checked();
+    assert!(
+        missing.contains("names a source map, hot.map, which was not found"),
+        "{missing}"
+    );
+    assert!(
+        missing.contains("fix: put hot.map beside the .wasm"),
+        "{missing}"
+    );
+    // No place of it has a source.
+    let map = r#"{"version":3,"sources":["a.ts"],"names":[],"mappings":"A"}"#;
+    fs::write(folder.join("hot.map"), map).expect("written");
+    let left_out = checked();
+    assert!(
+        left_out.contains("the compiler left out the rest"),
+        "{left_out}"
+    );
+    assert!(!left_out.contains("fix:"), "{left_out}");
+}
+
+#[test]
+fn of_v8s_webassembly_no_file_has_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recording = Recording::new(Stacks::None);
+    recording.comm(7, 7, b"node");
+    recording.map(7, 0x10_0000, 0x1000, 0, b"//anon");
+    recording.sample(&Sample {
+        ip: 0x10_0010,
+        pid: 7,
+        tid: 7,
+        time: 1_000,
+        period: 100,
+        chain: &[],
+        user: None,
+    });
+    recording.name_event(b"cycles");
+    fs::write(folder.path().join("perf.data"), recording.file()).expect("written");
+    let map = "100000 100 JS:wasm-function[1]-1-turbofan\n";
+    fs::write(folder.path().join("perf-7.map"), map).expect("written");
+    let view = ["list", "wasm-function[1]", "-i", "perf.data"];
+    let (text, errors) = run_in(folder.path(), &view);
+    assert!(
+        text.contains("no line is known (V8 writes none for WebAssembly"),
+        "{text}{errors}"
+    );
+    assert!(!text.contains("pjit check"), "{text}");
+}

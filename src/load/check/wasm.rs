@@ -40,6 +40,10 @@ pub enum Trouble {
     NoModule,
     /// The `.wasm` has no debug information.
     NoDwarf,
+    /// It names a source map instead, which is not at hand.
+    NoMap(String),
+    /// Its source map leaves out some of the code that is hot.
+    NotInMap,
     /// It has, but none of the code that is hot.
     NoLine,
 }
@@ -93,7 +97,13 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
                 None => Trouble::NoCompiled,
             },
             Some(Source::Missing) => Trouble::NoModule,
-            Some(Source::WithoutDwarf) => Trouble::NoDwarf,
+            Some(Source::WithoutDwarf) => {
+                match place.and_then(|place| wasm.source_map(place.part)) {
+                    None => Trouble::NoDwarf,
+                    Some(map) if map.is_there() => Trouble::NotInMap,
+                    Some(map) => Trouble::NoMap(map.url.to_owned()),
+                }
+            }
             Some(Source::WithDwarf) => Trouble::NoLine,
         });
     }
@@ -136,16 +146,16 @@ pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Draft>) {
     };
     let (why, fix) = explain(trouble, &lines.module);
     let row = finding(Level::Note, "wasm-lines", format!("{text}: {why}"));
-    out.push(row.fixed_by([fix]));
+    out.push(row.fixed_by(fix));
 }
 
-fn explain(trouble: &Trouble, module: &str) -> (String, String) {
+fn explain(trouble: &Trouble, module: &str) -> (String, Option<String>) {
     let compiled = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
     let compile = format!(
         "wasmtime compile {module} -o {compiled}.cwasm (by the same version and with the same flags as the run), and put \
          it beside the recording, or name it with --cwasm"
     );
-    match trouble {
+    let (why, fix) = match trouble {
         Trouble::NoCompiled => ("no .cwasm was found".to_owned(), compile),
         Trouble::NotOfThis => (
             "of the rest no .cwasm was found, or several that differ".to_owned(),
@@ -155,7 +165,7 @@ fn explain(trouble: &Trouble, module: &str) -> (String, String) {
             let (path, same, of) = (other.path.display(), other.same, other.of);
             if let Some(function) = &other.other {
                 let why = format!("{path} is another version of the module than ran: {function} has other code");
-                return (why, compile);
+                return (why, Some(compile));
             }
             let version = &other.version;
             let why = format!(
@@ -172,9 +182,19 @@ fn explain(trouble: &Trouble, module: &str) -> (String, String) {
             "the .wasm has no debug information".to_owned(),
             "compile it with -g, or rustc -C debuginfo=1, and name it with --wasm; the one that ran may be stripped".to_owned(),
         ),
+        Trouble::NoMap(url) => {
+            let name = url.rsplit('/').next().unwrap_or(url);
+            let why = format!("the .wasm names a source map, {name}, which was not found");
+            (why, format!("put {name} beside the .wasm"))
+        }
+        Trouble::NotInMap => {
+            let why = "the compiler left out the rest in the source map of the .wasm";
+            return (why.to_owned(), None);
+        }
         Trouble::NoLine => (
             "the debug information of the .wasm does not tell".to_owned(),
             "compile it with -g, or rustc -C debuginfo=1".to_owned(),
         ),
-    }
+    };
+    (why, Some(fix))
 }

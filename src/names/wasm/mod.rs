@@ -31,7 +31,7 @@ use crate::address::FileOffset;
 use crate::collect::{Pc, PcId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
-use crate::find::{SearchPaths, path_of};
+use crate::find::{SearchPaths, map_of_module, path_of};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::input::{Role, Store};
 use crate::jit::{JitCodeId, JitObjectId};
@@ -183,6 +183,14 @@ pub(crate) struct ModuleMap<'w, 'a> {
     pub(crate) module: &'w Path,
     /// What it says.
     pub(crate) url: &'a str,
+}
+
+impl ModuleMap<'_, '_> {
+    /// Whether it is at hand.
+    pub(crate) fn is_there(&self) -> bool {
+        let door = || map_of_module(self.module, self.url);
+        self.url.starts_with("data:") || door().is_some_and(|door| self.store.map(&door).is_ok())
+    }
 }
 
 /// What the search needs to know.
@@ -480,13 +488,13 @@ impl<'a> WasmCode<'a> {
 
     /// The file that lines of a module come from; none where there are none.
     #[must_use]
-    pub fn source_name(&self, part: PartId) -> Option<String> {
-        let part = self.part(part);
+    pub fn source_name(&self, id: PartId) -> Option<String> {
+        let part = self.part(id);
         match part.dwarf {
             DwarfKind::Native => Some(file_name(&self.compiled[part.compiled?].path)),
             DwarfKind::Module => Some(file_name(&self.files[part.source?.0].path)),
             DwarfKind::Nothing => {
-                self.module(part)?.source_map_url()?;
+                self.source_map(id).filter(ModuleMap::is_there)?;
                 Some(file_name(&self.files[part.source?.0].path))
             }
         }
