@@ -264,14 +264,23 @@ impl<'p> Payers<'p> {
         }
     }
 
-    /// The same of a recorded stack: where its callers are in no record, the kernel was not alone.
+    /// The same of a recorded stack: where its callers are in no record, the kernel was not alone, and somebody called the
+    /// library.
     pub fn of_stack(&mut self, stack: StackId, leaf: FrameId) -> Told {
         let profile = self.profile;
         let mut told = self.of(profile.frames_of(stack, &leaf));
-        let is_alone = told.depth.is_none() && self.payers[told.payer].name == ALONE;
-        if is_alone && profile.stacks.end(stack) == StackEnd::NotRecorded {
-            told.payer = self.nobody("kernel, no callers");
+        if told.depth.is_some() {
+            return told;
         }
+        let end = profile.stacks.end(stack);
+        // Of frames that are missing within a stack the outer ones are there, and who switches stacks is a runtime.
+        let is_cut = end.mark().is_some() && !end.is_marked_inside() && end != StackEnd::OtherStack;
+        let name = match &*self.payers[told.payer].name {
+            ALONE if end == StackEnd::NotRecorded => "kernel, no callers",
+            C_LIBRARY | RUST if is_cut => "stack cut",
+            _ => return told,
+        };
+        told.payer = self.nobody(name);
         told
     }
 
@@ -452,7 +461,7 @@ impl<'p> Payers<'p> {
         if known().any(|known| known.is_evaled) {
             return EVALED;
         }
-        if let Some(std) = std.filter(|std| !matches!(*std, "C library" | "standard library")) {
+        if let Some(std) = std.filter(|std| !matches!(*std, C_LIBRARY | "standard library")) {
             return std;
         }
         let parts = || known().map(|known| self.part(known.place));
@@ -464,7 +473,7 @@ impl<'p> Payers<'p> {
         let c = || {
             parts()
                 .any(|part| matches!(part, Part::C))
-                .then_some("C library")
+                .then_some(C_LIBRARY)
         };
         // Of Haskell and others; what it is made of in C was met below it.
         let library = std.filter(|std| *std == "standard library");
@@ -697,7 +706,7 @@ impl<'p> Payers<'p> {
                 Kind::Std if self.language(id).is_some() || is_of_library(name) => {
                     Whose::Std("standard library")
                 }
-                Kind::Std => Whose::Std("C library"),
+                Kind::Std => Whose::Std(C_LIBRARY),
                 _ => own(),
             };
         }
@@ -709,7 +718,7 @@ impl<'p> Payers<'p> {
             krate = all.into_iter().find(|name| is_own_crate(name)).or(krate);
         }
         match krate {
-            None if kind == Kind::Std => Whose::Std("C library"),
+            None if kind == Kind::Std => Whose::Std(C_LIBRARY),
             // Inlined functions have no crate in their names.
             None => match self.objects.only_own_crate(id) {
                 Some(name) if kind == Kind::Own => Whose::Package(Ecosystem::Own, name.to_owned()),
@@ -870,6 +879,8 @@ const ALONE: &str = "the kernel alone";
 const UNKNOWN: &str = "unknown";
 /// Rust's library.
 const RUST: &str = "Rust library";
+/// C's library.
+const C_LIBRARY: &str = "C library";
 
 #[cfg(test)]
 mod tests;

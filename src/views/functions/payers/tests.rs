@@ -132,6 +132,36 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
 }
 
 #[test]
+fn of_a_library_under_a_cut_stack_somebody_is_the_caller() {
+    let stacks = ["malloc@libc.so.6", "malloc@libc.so.6;work@app"];
+    let mut profile = profile(
+        &Recorded {
+            main: Some("app"),
+            ..NODE
+        },
+        &stacks,
+    );
+    let entries = profile.entries.iter();
+    let frames = entries.map(|entry| profile.stacks.get(entry.stack).to_vec());
+    let frames: Vec<Vec<FrameId>> = frames.collect();
+    let ends = [StackEnd::Complete, StackEnd::DumpTooShort, StackEnd::NoRule];
+    let both = frames
+        .iter()
+        .flat_map(|frames| ends.map(|end| (frames, end)));
+    let pushed = both.map(|(frames, end)| (profile.stacks.push(frames, end), frames[0]));
+    let pushed: Vec<_> = pushed.collect();
+    let functions = Functions::of(&profile, &OwnRules::default());
+    let mut payers = Payers::new(&profile, &functions);
+    let told = pushed.into_iter().map(|(stack, leaf)| {
+        let payer = payers.of_stack(stack, leaf).payer;
+        payers.all()[payer].label()
+    });
+    let told: Vec<String> = told.collect();
+    let (alone, cut, own) = ("nobody: C library", "nobody: stack cut", "app (own)");
+    assert_eq!(told, [alone, cut, cut, own, own, own]);
+}
+
+#[test]
 fn ranks_decide_and_then_what_is_nearest_the_root() {
     let stacks = [
         // An allocation that faults is an allocation.
