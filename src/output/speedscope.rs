@@ -64,8 +64,10 @@ pub struct Written {
     pub is_whole: bool,
 }
 
-/// What the file is made of; besides, [`Needs::SAMPLES`] keep their order in time.
+/// What the file is made of; besides, [`Needs::SAMPLES`] keep their order in time. Whoever asks for kinds gets the scopes that names
+/// of inlined functions lack.
 pub const NEEDS: Needs = Needs::CHAINS
+    .union(Needs::KINDS)
     .union(Needs::LINES)
     .union(Needs::FUNCTION_LINES)
     .union(Needs::ORIGINALS);

@@ -2,6 +2,7 @@
 //! comparisons join is the same function, wherever its file lies.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -696,6 +697,61 @@ fn lambdas_are(source: &str, names: [&str; 2]) {
     };
     let all: u64 = expected.iter().map(|(_, samples)| samples).sum();
     assert!(focused(r"/a\.cc$") >= all);
+}
+
+/// Two functions of one name, of which compilers write no linkage names.
+const SCOPES: &str = "
+namespace {
+namespace alpha { __attribute__((always_inline)) inline unsigned long go(unsigned long x) {
+  for (int i = 0; i < 1000; i++) { x = x * 35 + (x >> 9); } return x; } }
+namespace beta { __attribute__((always_inline)) inline unsigned long go(unsigned long x) {
+  for (int i = 0; i < 1000; i++) { x = x * 37 + (x >> 11); } return x; } }
+}
+int main(int n, char **) { return (alpha::go(n) + beta::go(n + 1)) & 1; }
+";
+
+#[test]
+fn names_of_exports_do_not_depend_on_format_or_labels() {
+    if program("c++").is_none() {
+        return skip("c++", "names of exports");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.cc"), SCOPES).expect("written");
+    let mut build = Command::new("c++");
+    build.args(["-O2", "-g", "-o", "a", "a.cc"]);
+    succeed(build.current_dir(&folder));
+    let path = folder.path().join("a");
+    let elf = fs::read(&path).expect("built");
+    let code: Vec<(u64, u64)> = (code(&elf).iter())
+        .flat_map(|&(offset, address)| (0..16).map(move |i| (offset + i, address + i)))
+        .collect();
+    let data = folder.path().join("perf.data");
+    let path = path.to_str().expect("a plain path");
+    fs::write(&data, recording_of(path.as_bytes(), &code)).expect("written");
+    for view in [
+        &["speedscope"][..],
+        &["firefox"],
+        &["csv"],
+        &["pprof", "--labels", "none"],
+        &["pprof", "--labels", "process,thread"],
+        &["pprof"],
+    ] {
+        let out = folder.path().join("out");
+        let mut export = pjit();
+        export.args(["export", "--force", "-o"]).arg(&out);
+        succeed(export.arg("--format").args(view).arg(&data));
+        let mut text = Vec::new();
+        let written = fs::File::open(&out).expect("written");
+        flate2::read::MultiGzDecoder::new(written)
+            .read_to_end(&mut text)
+            .or_else(|_| fs::File::open(&out)?.read_to_end(&mut text))
+            .expect("read");
+        let text = String::from_utf8_lossy(&text);
+        for scope in ["alpha::go", "beta::go"] {
+            let name = format!("(anonymous namespace)::{scope}");
+            assert!(text.contains(&name), "{view:?}: no {name}");
+        }
+    }
 }
 
 /// Two functions that no other unit sees, each inlined into the caller that says so.

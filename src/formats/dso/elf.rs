@@ -227,6 +227,14 @@ impl<'a> ElfFile<'a> {
         self.is_relocatable() && self.has_section(".wasmtime.engine")
     }
 
+    /// Whether a program starts at a place: in `_start`, or ld.so's `_dl_start_user` behind it.
+    #[must_use]
+    pub fn is_start(&self, at: FileOffset) -> bool {
+        const LONGEST: u64 = 256;
+        let at = self.svma_of(at);
+        at.is_some_and(|at| at.0.wrapping_sub(self.entry().0) < LONGEST)
+    }
+
     /// `e_entry`
     #[must_use]
     pub fn entry(&self) -> Svma {

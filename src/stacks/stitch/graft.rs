@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::address::Avma;
+use crate::address::{Avma, FileOffset};
 use crate::collect::{AddressStackId, Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
 use crate::ids::IndexSlice;
 use crate::perfdata::CpuMode;
@@ -25,13 +25,23 @@ const NEARLY_ALL: u64 = 99;
 
 /// Puts roots under the cut stacks for which one is known.
 pub(super) fn graft(collected: &mut Collected, session: &Session<'_>) {
-    graft_by(collected, |pc| is_of_c_library(pc, session));
+    let is_library = |pc: &Pc| is_of_c_library(pc, session);
+    graft_by(collected, is_library, |pc| is_start(pc, session));
 }
 
-fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
+fn graft_by(
+    collected: &mut Collected,
+    is_library: impl Fn(&Pc) -> bool,
+    is_start: impl Fn(&Pc) -> Option<bool>,
+) {
     let roots = std::mem::take(&mut collected.roots);
-    let is_library = |pc: PcId| is_library(&collected.pcs[pc]);
-    let threads = by_owner(roots.groups.raw, &collected.pcs, &is_library);
+    let threads = by_owner(roots.groups.raw, &collected.pcs, |common| {
+        beginning(
+            common,
+            |pc| is_library(&collected.pcs[pc]),
+            |pc| is_start(&collected.pcs[pc]),
+        )
+    });
     let mut cuts = roots.cuts;
     cuts.sort_unstable_by_key(|cut| cut.rank);
     let mut maker = GraftMaker::new(collected);
@@ -47,7 +57,7 @@ fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
 fn by_owner(
     groups: Vec<(RootKey, Group)>,
     pcs: &IndexSlice<PcId, [Pc]>,
-    is_library: &impl Fn(PcId) -> bool,
+    beginning: impl Fn(&[Placed]) -> usize,
 ) -> BTreeMap<Owner, Vec<Group>> {
     /// A thread with more roots than that runs many stacks in turn.
     const MOST: usize = 256;
@@ -65,7 +75,7 @@ fn by_owner(
     }
     threads.retain(|_, groups| groups.len() <= MOST);
     for group in threads.values_mut().flatten() {
-        let kept = beginning(&group.common, is_library);
+        let kept = beginning(&group.common);
         group.common.truncate(kept);
     }
     threads
@@ -84,11 +94,42 @@ fn join(known: &mut Group, group: &Group, pcs: &IndexSlice<PcId, [Pc]>) {
 
 /// How many of the outermost frames are a program's or thread's beginning: the outermost one, and what the C library does before
 /// it calls the program. Further inwards, all complete stacks may just be of one phase of the program; already
-/// the program's first function may be somewhere else in another one.
-fn beginning(common: &[Placed], is_library: &impl Fn(PcId) -> bool) -> usize {
-    let frames = common.iter().skip(1);
-    let of_library = frames.take_while(|(pc, _)| is_library(*pc));
-    common.len().min(1 + of_library.count())
+/// the program's first function may be somewhere else in another one. None are if they begin nothing but a coroutine: others of the
+/// thread may begin elsewhere, and have no complete stack.
+fn beginning(
+    common: &[Placed],
+    is_library: impl Fn(PcId) -> bool,
+    is_start: impl Fn(PcId) -> Option<bool>,
+) -> usize {
+    let Some((&(root, _), inner)) = common.split_first() else {
+        return 0;
+    };
+    let of_library = inner.iter().take_while(|(pc, _)| is_library(*pc)).count();
+    let is_beginning = match is_start(root) {
+        Some(true) => true,
+        // `clone3` calls `start_thread`; what `makecontext` makes of a function calls that at once.
+        Some(false) => is_library(root) && of_library > 0,
+        None => of_library > 0,
+    };
+    if is_beginning { 1 + of_library } else { 0 }
+}
+
+/// Whether a program begins at an address, or a thread of one that has the C library in it; unknown without its file.
+fn is_start(pc: &Pc, session: &Session<'_>) -> Option<bool> {
+    const THREADS: [&[u8]; 5] = [
+        b"clone3",
+        b"__clone3",
+        b"clone",
+        b"__clone",
+        b"start_thread",
+    ];
+    let Target::Dso(dso) = pc.target else {
+        return Some(false);
+    };
+    let binary = session.dsos.binary(dso)?;
+    let symbol = || session.dsos.symbols(dso)?.find(pc.address);
+    let is_thread = || symbol().is_some_and(|symbol| THREADS.contains(&&*symbol.name));
+    Some(binary.is_start(FileOffset(pc.address)) || is_thread())
 }
 
 /// Whether an address is in the C library or the dynamic linker.
@@ -216,7 +257,7 @@ mod tests {
         program: 0,
     };
 
-    /// Addresses 0 to 9, of which 1 and 2 are in the C library.
+    /// Addresses 0 to 9, of which 1 and 2 are in the C library, and 7 is in a file that is not at hand.
     fn collected() -> Collected {
         let pcs = (0..10).map(|at| Pc {
             at: Avma(at),
@@ -283,7 +324,8 @@ mod tests {
             });
             all.roots.cuts.push(*cut);
         }
-        graft_by(&mut all, |pc| matches!(pc.at.0, 1 | 2));
+        let is_start = |pc: &Pc| (pc.at.0 != 7).then_some(pc.at.0 == 0);
+        graft_by(&mut all, |pc| matches!(pc.at.0, 1 | 2), is_start);
         let stacks = all.rows.iter().map(|row| {
             let frames = all.stacks.get(row.key.stack);
             let at = |pc: &PcId| all.pcs[*pc].at.0;
@@ -352,6 +394,24 @@ mod tests {
         let mut fiber = group((2, 3), 1, &[(4, 5000)]);
         fiber.1.is_fiber = true;
         nothing(vec![known(), fiber], cut(5, 100));
+    }
+
+    #[test]
+    fn what_begins_a_coroutine_is_no_root_of_others() {
+        let grafted = |frames: &[(u32, u64)]| {
+            let found = grafted(vec![group((2, 9), 200, frames)], &[cut(5, 100)]);
+            found.into_iter().next().expect("one was cut")
+        };
+        let nothing: [u64; 0] = [];
+        assert_eq!(grafted(&[(3, 900), (4, 890)]), nothing);
+        assert_eq!(grafted(&[(3, 900), (1, 890)]), nothing);
+        assert_eq!(grafted(&[(1, 900), (3, 890)]), nothing);
+        assert_eq!(grafted(&[(7, 900), (3, 890)]), nothing);
+        assert_eq!(grafted(&[(7, 900), (1, 890)]), [1, 7]);
+        // A thread.
+        assert_eq!(grafted(&[(1, 900), (2, 890), (3, 880)]), [2, 1]);
+        // The C library is in the program.
+        assert_eq!(grafted(&[(0, 900), (3, 890)]), [0]);
     }
 
     #[test]

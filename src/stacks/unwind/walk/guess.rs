@@ -465,19 +465,16 @@ fn is_base(place: &CodeLocation<'_, '_>, origin: FrameOrigin) -> bool {
     }
 }
 
-/// Whether a place lies where a program starts: in `_start`, or ld.so's `_dl_start_user` behind it.
+/// Whether a place lies where a program starts.
 pub(super) fn is_start(place: &CodeLocation<'_, '_>) -> bool {
-    const START: u64 = 256;
-    let CodeLocation::File {
-        offset,
-        binary: Some(binary),
-        ..
-    } = *place
-    else {
-        return false;
-    };
-    let at = binary.svma_of(offset);
-    at.is_some_and(|at| at.0.wrapping_sub(binary.entry().0) < START)
+    match *place {
+        CodeLocation::File {
+            offset,
+            binary: Some(binary),
+            ..
+        } => binary.is_start(offset),
+        _ => false,
+    }
 }
 
 /// Why no candidate led on: where the code is not at hand, that is why. Run-time code nearly always has
