@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::jitdump::{Dump, HEAD, Head};
+use crate::recording::{Map, Recording, Sample, Stacks};
 use crate::support::{copy_folder, pjit, sample, skip};
 
 /// Status, standard output and errors of `pjit annotate` on a folder with a recording.
@@ -243,4 +245,74 @@ fn webassembly_without_a_module_has_positions() {
         !text.contains("lines from") && !text.contains("4294967295"),
         "{text}"
     );
+}
+
+/// One place with `turn` in turns with `other`, each made anew thrice, then `turn` of the same bytes and another line.
+fn reloaded() -> tempfile::TempDir {
+    const PID: u32 = 77;
+    const NOW: u64 = 9_000_000_000_000;
+    const CODE: u64 = 0x7f12_0000_4000;
+    let mut dump = Dump::new(&Head {
+        pid: PID,
+        time: NOW + 3,
+        ..HEAD
+    });
+    let mut recording = Recording::new(Stacks::None);
+    recording.fork(PID, 1, NOW);
+    recording.exec(PID, b"app", NOW + 1);
+    let mut map = |start, file: &[u8]| recording.map_at(&Map::page(NOW + 2, PID, start, file));
+    map(0x30_0000, b"/nonexistent/jit-77.dump");
+    map(CODE, b"//anon");
+    let loads = [("turn", 1), ("other", 5)].repeat(3);
+    for (index, (name, line)) in (0..).zip(loads.into_iter().chain([("turn", 9)])) {
+        let time = NOW + 1_000_000_000 * (index + 1);
+        let lines = [0, 4].map(|at| (CODE + at, [line + at as u32 / 4, 0], &b"a.lang"[..]));
+        dump.debug_at(CODE, &lines);
+        dump.load_of(PID, time, CODE, index, name.as_bytes(), &[0x90; 16]);
+        for (after, offset) in (1..).zip([2, 4, 6]) {
+            recording.sample(&Sample {
+                ip: CODE + offset,
+                pid: PID,
+                tid: PID,
+                time: time + 1_000_000 * after,
+                period: 1,
+                chain: &[],
+                user: None,
+            });
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("symfs")).expect("a folder");
+    fs::write(folder.path().join("perf.data"), recording.file()).expect("written");
+    fs::write(folder.path().join("jit-77.dump"), dump.0).expect("written");
+    folder
+}
+
+#[test]
+fn code_that_was_loaded_again_is_one_with_the_times_of_all_loads() {
+    let folder = reloaded();
+    let (status, text, said) = annotate(folder.path(), &["-l", "turn"]);
+    assert_eq!(status, Some(0), "{said}");
+    let heads = text.lines().filter_map(|line| line.split_once("JIT code"));
+    let heads: Vec<&str> = heads.map(|(_, head)| head).collect();
+    let place = "16 bytes at 0x7f1200004000";
+    let wanted = [
+        format!(
+            ", version 1 of 2 with samples: {place}, from 9001.000 s to 9006.000 s, loaded 3 times"
+        ),
+        format!(", version 2 of 2 with samples: {place}, from 9007.000 s to the end"),
+    ];
+    assert_eq!(heads, wanted);
+    // Each has its own lines, though the bytes are the same.
+    for line in [
+        "66.67 a.lang:2",
+        "33.33 a.lang:1",
+        "66.67 a.lang:10",
+        "33.33 a.lang:9",
+    ] {
+        assert!(
+            text.lines().any(|shown| shown.trim() == line),
+            "{line}: {text}"
+        );
+    }
 }

@@ -28,7 +28,7 @@ pub struct DebugInfo<'a> {
 }
 
 /// From `offset` on, the code belongs to this line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Line<'a> {
     /// Bytes from the start of the code.
     pub offset: u64,

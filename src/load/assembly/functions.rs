@@ -11,6 +11,7 @@ use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::jit::JitCodeId;
+use crate::jitdump::debug_info::Line;
 use crate::profile::{EventId, FrameId, Place, Profile, names};
 use crate::runtimes::{CleanName, Tier, tier_of_any, without_tier};
 use crate::session::Target;
@@ -196,12 +197,14 @@ pub struct Version {
     pub number: u32,
     /// How many there are.
     pub of: u32,
-    /// When it was loaded, in ns.
+    /// When it was loaded first, in ns.
     pub loaded: u64,
-    /// When other code took its place, if that happened.
+    /// When other code took the place of all of it, if that happened.
     pub replaced: Option<u64>,
-    /// How many pieces of code have these bytes.
-    pub copies: u32,
+    /// How many pieces of code with samples it is.
+    pub loads: usize,
+    /// At how many addresses they were loaded.
+    pub places: usize,
 }
 
 /// Where the code is.
@@ -231,6 +234,7 @@ pub(super) fn find(
     let mut finder = Finder {
         material,
         numbers: FxHashMap::default(),
+        pieces: FxHashMap::default(),
         by_pc: index_vec![Known::Unasked; material.collected.pcs.len()],
         objects: FxHashMap::default(),
         found: Functions::default(),
@@ -238,11 +242,13 @@ pub(super) fn find(
     for samples in weighed {
         finder.add(&samples);
     }
-    let mut found = finder.found;
+    let Finder {
+        pieces, mut found, ..
+    } = finder;
     for function in &mut found.all {
         merge(&mut function.hits);
     }
-    number_versions(material, &mut found.all);
+    number_versions(material, &pieces, &mut found.all);
     found
 }
 
@@ -255,7 +261,7 @@ enum Known {
     At(usize, u64),
 }
 
-/// The first sample of a function, and where the function was then.
+/// The first sample of a function or piece of code, and where that was then.
 #[derive(Clone, Copy)]
 struct Met {
     sample: u64,
@@ -266,15 +272,19 @@ struct Met {
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Symbol(u32),
-    /// By name, bytes, and the file where its lines alone tell it.
-    Version(DsoId, &'a [u8], &'a [u8], Option<&'a str>),
+    /// By name, bytes, the file where its lines alone tell it, and lines.
+    Version(DsoId, &'a [u8], &'a [u8], Option<&'a str>, Vec<Line<'a>>),
     /// Code without bytes, which may be anything.
     Piece(JitCodeId),
 }
 
+/// Of each piece of JIT code the function that it is, and its first sample.
+type Pieces = FxHashMap<JitCodeId, (usize, Met)>;
+
 struct Finder<'m, 's, 'a> {
     material: &'m Material<'s, 'a>,
     numbers: FxHashMap<Key<'s>, usize>,
+    pieces: Pieces,
     by_pc: IndexVec<PcId, Known>,
     /// Place in [`Functions::objects`].
     objects: FxHashMap<DsoId, usize>,
@@ -373,13 +383,16 @@ impl<'s> Finder<'_, 's, '_> {
     }
 
     fn jit(&mut self, id: JitCodeId, dso: DsoId, met: Met) -> usize {
+        if let Some((function, _)) = self.pieces.get(&id) {
+            return *function;
+        }
         let code = self.material.session.jit.code(id);
         let bytes = code.bytes();
         let key = if bytes.is_empty() {
             Key::Piece(id)
         } else {
             let file = self.material.session.jit.evaled_file(id);
-            Key::Version(dso, code.name(), bytes, file)
+            Key::Version(dso, code.name(), bytes, file, code.true_lines())
         };
         let material = self.material;
         let make = || {
@@ -391,19 +404,8 @@ impl<'s> Finder<'_, 's, '_> {
             );
             (name, recorded.map(|of| of.name), Origin::Jit(id))
         };
-        let known = self.found.all.len();
         let function = self.function(key, dso, met, make);
-        if known == self.found.all.len() {
-            // Another piece with the same bytes, or the same piece at another address.
-            let known = &mut self.found.all[function];
-            if known.origin != Origin::Jit(id) {
-                let copies = known.version.map_or(1, |version| version.copies);
-                known.version = Some(Version {
-                    copies: copies + 1,
-                    ..known.version.unwrap_or_default()
-                });
-            }
-        }
+        self.pieces.insert(id, (function, met));
         function
     }
 
@@ -514,45 +516,53 @@ pub fn tier(name: &str) -> &'static str {
     }
 }
 
-/// When other code took the place of the code of a function, if that happened.
-fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
-    let Origin::Jit(_) = function.origin else {
-        return None;
-    };
+/// When other code took the place of a piece of code, if that happened.
+fn replaced(material: &Material<'_, '_>, met: Met) -> Option<u64> {
     let session = material.session;
     let samples = &material.samples.all;
-    let sample = samples.get(usize::try_from(function.sample).ok()?)?;
+    let sample = samples.get(usize::try_from(met.sample).ok()?)?;
     let process = session.threads[sample.thread].process;
-    let (_, (_, to)) = session
-        .jit
-        .lookup_with_span(process, function.at, sample.time)?;
+    let (_, (_, to)) = session.jit.lookup_with_span(process, met.at, sample.time)?;
     (to != Timestamp(u64::MAX)).then_some(to.0)
 }
 
 /// Numbers the versions of each name by the time at which they were loaded.
-fn number_versions(material: &Material<'_, '_>, all: &mut [Function]) {
+fn number_versions(material: &Material<'_, '_>, pieces: &Pieces, all: &mut [Function]) {
+    let mut places: FxHashSet<(usize, Avma)> = FxHashSet::default();
+    for (&id, &(function, met)) in pieces {
+        let code = material.session.jit.code(id);
+        let (loaded, replaced) = (code.loaded().0, replaced(material, met));
+        let version = all[function].version.get_or_insert(Version {
+            loaded,
+            replaced,
+            ..Version::default()
+        });
+        version.loaded = version.loaded.min(loaded);
+        version.replaced = version
+            .replaced
+            .zip(replaced)
+            .map(|(known, new)| known.max(new));
+        version.loads += 1;
+        version.places += usize::from(places.insert((function, code.start())));
+    }
     let mut by_name: FxHashMap<(String, String), Vec<(u64, usize)>> = FxHashMap::default();
     for (number, function) in all.iter().enumerate() {
-        if let Origin::Jit(id) = function.origin {
-            let loaded = material.session.jit.code(id).loaded().0;
+        if let Some(version) = function.version {
             let name = without_tier(&function.name).into_owned();
             let name = (function.path.clone(), name);
-            by_name.entry(name).or_default().push((loaded, number));
+            by_name
+                .entry(name)
+                .or_default()
+                .push((version.loaded, number));
         }
     }
     for (_, mut versions) in by_name {
         versions.sort_unstable();
         let of = u32::try_from(versions.len()).unwrap_or(u32::MAX);
-        for (number, &(loaded, function)) in (1..).zip(&versions) {
-            let function = &mut all[function];
-            let copies = function.version.map_or(1, |version| version.copies);
-            function.version = Some(Version {
-                number,
-                of,
-                loaded,
-                replaced: replaced(material, function),
-                copies,
-            });
+        for (number, &(_, function)) in (1..).zip(&versions) {
+            if let Some(version) = &mut all[function].version {
+                (version.number, version.of) = (number, of);
+            }
         }
     }
 }

@@ -334,10 +334,11 @@ fn head(
     } else {
         String::new()
     };
-    let copies = if version.copies > 1 {
-        format!(", the same in {} places", version.copies)
-    } else {
-        String::new()
+    let copies = match (version.loads, version.places) {
+        (..=1, _) => String::new(),
+        (loads, 1) => format!(", loaded {loads} times"),
+        (loads, places) if loads == places => format!(", the same in {places} places"),
+        (loads, places) => format!(", loaded {loads} times in {places} places"),
     };
     let size = decoded.bytes.len();
     let time = |ns: u64| format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1000);
