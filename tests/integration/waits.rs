@@ -1,6 +1,7 @@
 //! Waiting and running, against what the program that waits has measured itself.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::Command;
 
 use crate::live::{Lab, below, total, truth, undisturbed};
@@ -312,6 +313,11 @@ fn with_switches_away_alone_only_siblings_tell_who_is_back() {
     let exact = told(&report, "intervals") - not_exact.iter().sum::<f64>();
     assert_eq!(exact, f64::from(blocked), "{report}");
     assert!(not_exact[1] > 0.0 && runnable > 0, "{report}");
+    // The Firefox Profiler shows the same waits.
+    lab.show(&["export", "-o", "off.json"], "off.data");
+    let file = fs::read_to_string(lab.path("off.json")).expect("written");
+    let bounds = file.matches("\"note\":\"at most until its next switch\"");
+    assert_eq!(bounds.count() as f64, not_exact[1], "{report}");
     for weight in ["runnable", "offcpu", "wall"] {
         let (status, _, said) = lab.pjit(&["fold", "--weight", weight], "off.data");
         assert_eq!(status, 1, "{weight}");

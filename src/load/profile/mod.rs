@@ -876,6 +876,8 @@ pub struct Wait {
     pub from: u64,
     /// Until when; nothing if the recording ended before.
     pub to: Option<u64>,
+    /// `to` is a bound: the thread's next switch away. It ran before that, and nothing tells since when.
+    pub is_bound: bool,
     /// Why.
     pub state: RunState,
 }
@@ -886,6 +888,7 @@ impl From<Interval> for Wait {
             thread: interval.thread,
             from: interval.from,
             to: (interval.evidence != Evidence::Open).then_some(interval.to),
+            is_bound: interval.evidence == Evidence::Bound,
             state: interval.state,
         }
     }

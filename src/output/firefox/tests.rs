@@ -225,10 +225,17 @@ fn a_switch_begins_a_time_off_the_cpu() {
         thread,
         from,
         to: Some(from + 2_500_000),
+        is_bound: false,
         state,
     };
     profile.waits = vec![
         wait,
+        Wait {
+            from: from + 3_000_000,
+            to: Some(from + 4_000_000),
+            is_bound: true,
+            ..wait
+        },
         Wait {
             from: from + 4_000_000,
             to: None,
@@ -236,12 +243,15 @@ fn a_switch_begins_a_time_off_the_cpu() {
         },
     ];
     let markers = &written(&profile, 0, false)["threads"][0]["markers"];
-    assert_eq!(length(markers), 2);
+    assert_eq!(length(markers), 3);
     let (first, second) = (&markers["data"][0], &markers["data"][1]);
     assert_eq!(first["state"], "blocked");
     assert!(first["cause"]["stack"].is_u64() && second.get("cause").is_none());
     assert_eq!(markers["endTime"][0], 2.000_002 + 2.5);
-    assert_eq!(second["note"], "until the end of the recording");
+    assert!(first.get("note").is_none());
+    assert_eq!(second["note"], "at most until its next switch");
+    let third = &markers["data"][2];
+    assert_eq!(third["note"], "until the end of the recording");
     // On a CPU nobody waits: the switch is one moment.
     let cpus = &written(&profile, 0, true)["threads"];
     let ends = |at: usize| {

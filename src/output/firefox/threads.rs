@@ -317,12 +317,13 @@ fn push_data(marker: &Marker, scale: &Scale, json: &mut String) {
             state,
             payload,
             stack,
-            is_open,
+            until,
         } => {
             json.push_str("{\"type\":\"offcpu\",\"state\":");
             text(state, json);
-            if *is_open {
-                json.push_str(",\"note\":\"until the end of the recording\"");
+            if let Some(until) = until {
+                json.push_str(",\"note\":");
+                text(until, json);
             }
             push_payload(payload.as_deref(), json);
             push_cause(marker, *stack, scale, json);

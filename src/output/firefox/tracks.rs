@@ -56,8 +56,8 @@ pub(super) enum What {
         state: &'static str,
         payload: Option<String>,
         stack: Option<Stack>,
-        /// It had not ended when the recording did.
-        is_open: bool,
+        /// What is said of its end, where that was not recorded.
+        until: Option<&'static str>,
     },
     /// A thread got another comm.
     Renamed(String),
@@ -241,7 +241,10 @@ impl Sorter<'_, '_> {
                 state: wait.state.name(),
                 payload,
                 stack,
-                is_open: wait.to.is_none(),
+                until: match wait.to {
+                    None => Some("until the end of the recording"),
+                    Some(_) => wait.is_bound.then_some("at most until its next switch"),
+                },
             },
         };
         self.track(Owner::Thread(wait.thread)).markers.push(marker);

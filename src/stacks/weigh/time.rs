@@ -183,8 +183,8 @@ pub(super) fn wall(
     })
 }
 
-/// The intervals of waiting of all threads but the idle ones, without those whose end nothing tells: a switch away of a
-/// thread whose switches back were not recorded ends with the next one, which is no more than a bound.
+/// The intervals of waiting of all threads but the idle ones. A wait for a processor is short: where its end is a bound, most of it
+/// is time on one.
 pub(super) fn intervals(source: Source<'_, '_>, samples: &Samples) -> Vec<Interval> {
     let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
     // Of threads that were made, too, nothing tells when they ran.
@@ -192,9 +192,10 @@ pub(super) fn intervals(source: Source<'_, '_>, samples: &Samples) -> Vec<Interv
         return Vec::new();
     }
     let mut lives = paired(source, samples, &is_switch);
-    lives.intervals.retain(|i| {
-        !is_idle(source.session, i) && !i.is_lost && i.evidence != Evidence::Bound && i.to > i.from
-    });
+    let is_running = |i: &Interval| i.evidence == Evidence::Bound && i.state == RunState::Runnable;
+    lives
+        .intervals
+        .retain(|i| !is_idle(source.session, i) && !i.is_lost && !is_running(i) && i.to > i.from);
     lives.intervals
 }
 

@@ -78,7 +78,7 @@ pub(super) fn suspects(
 ) -> Suspects {
     let mut so_far = Suspects::new(profile, functions, true);
     let [first, stride] = LOOKS.map(|looks| samples_for_one(&profile[event], looks));
-    if first < 2 || !profile.waits.is_empty() {
+    if first < 2 || profile.waits.iter().any(|wait| !wait.is_bound) {
         return so_far;
     }
     let stride = stride.max(1);

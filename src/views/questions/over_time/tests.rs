@@ -247,13 +247,17 @@ fn a_wait_outside_ends_a_spell_and_a_want_of_processors_does_not() {
         thread,
         from: 100 * MS,
         to: Some(101 * MS),
+        is_bound: false,
         state: RunState::Blocked,
     };
     known.waits.push(wait);
-    let (over, _) = over(&known);
-    assert!(over.knows_waits);
-    assert_eq!(over.spells.len(), 1, "{:?}", over.spells);
-    assert_eq!(over.spells[0].median, 200 * MS);
+    let (with, _) = over(&known);
+    assert!(with.knows_waits);
+    assert_eq!(with.spells.len(), 1, "{:?}", with.spells);
+    assert_eq!(with.spells[0].median, 200 * MS);
+    // A thread ran somewhere in a wait whose end is a bound.
+    known.waits[0].is_bound = true;
+    assert!(!over(&known).0.knows_waits);
 }
 
 /// The same samples with a rate.

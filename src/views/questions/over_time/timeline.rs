@@ -303,7 +303,7 @@ impl<'p> Timeline<'p> {
                 all[at].waits.push(*wait);
             }
         }
-        for wait in self.all_waits {
+        for wait in self.all_waits.iter().filter(|wait| !wait.is_bound) {
             if let Some(at) = place_of[wait.thread] {
                 all[at].away.push(*wait);
             }
@@ -585,6 +585,7 @@ impl<'p> Maker<'p> {
             .profile
             .waits
             .iter()
+            .filter(|wait| !wait.is_bound)
             .filter(|wait| matches!(wait.state, RunState::Blocked | RunState::BlockedIo));
         let asleep: FxHashSet<(ThreadId, u64)> =
             asleep.map(|wait| (wait.thread, wait.from)).collect();
