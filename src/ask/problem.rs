@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::diagnostics::Diagnostics;
 use crate::input::FolderError;
 use crate::load::LoadError;
+use crate::output::caption::lost_by_event;
 use crate::profile::{Profile, Trace};
 
 /// Why there is no answer.
@@ -107,9 +108,17 @@ pub(super) fn tell_lost(profile: &Profile, diag: &Diagnostics) {
     let lost = profile.recording.lost;
     let kept: u64 = profile.events.iter().map(|event| event.samples).sum();
     let share = 100.0 * lost as f64 / (lost + kept).max(1) as f64;
-    if share >= WORTH_SAYING {
+    let mut told = lost_by_event(profile);
+    let text = if told.is_empty() {
+        (share >= WORTH_SAYING).then(|| format!("{lost} samples were lost ({share:.0}%)"))
+    } else {
+        told.retain(|(share, _)| *share >= WORTH_SAYING);
+        let words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
+        (!words.is_empty()).then(|| format!("samples were lost, {}", words.join(", ")))
+    };
+    if let Some(text) = text {
         diag.warn(format!(
-            "{lost} samples were lost ({share:.0}%): sample less often, or give the recorder more memory (-m)"
+            "{text}: sample less often, or give the recorder more memory (-m)"
         ));
     }
 }

@@ -137,6 +137,26 @@ impl Caption {
     }
 }
 
+/// How much each of several events lost, in per cent and in words, where the kernel told of which events the lost samples were.
+#[must_use]
+pub fn lost_by_event(profile: &Profile) -> Vec<(f64, String)> {
+    let events = &profile.events;
+    let known = events
+        .iter()
+        .fold(0_u64, |sum, of| sum.saturating_add(of.lost));
+    if events.len() < 2 || known != profile.recording.lost {
+        return Vec::new();
+    }
+    let words = |of: &EventSummary| {
+        let share = 100.0 * of.lost as f64 / of.lost.saturating_add(of.samples) as f64;
+        (
+            share,
+            format!("{} of {} ({share:.1}%)", of.lost, shown(&of.name)),
+        )
+    };
+    events.iter().filter(|of| of.lost > 0).map(words).collect()
+}
+
 /// The run of a side that is known worst: of whose event the largest part was lost, or has no whole stack.
 #[derive(Clone, Default, Debug)]
 pub struct Worst {

@@ -595,6 +595,38 @@ fn long_and_hostile_names_are_kept_whole() {
 }
 
 #[test]
+fn exports_of_several_events_name_what_each_lost() {
+    let mut builder = ProfileBuilder::default();
+    builder.sample("c", "main", 1);
+    let mut profile = builder.finish();
+    let clock = &mut profile.events[EventId(0)];
+    (clock.samples, clock.lost) = (3413, 8);
+    let mut faults = clock.clone();
+    faults.name = "page-faults".to_owned();
+    (faults.samples, faults.lost) = (736, 906);
+    profile.events.push(faults);
+    let texts = |profile: &Profile| {
+        let options = FirefoxOptions {
+            event: EventId(0),
+            per_cpu: false,
+        };
+        let mut json = Vec::new();
+        firefox::write(profile, options, None, &mut json).expect("a vector takes everything");
+        let pprof = pprof_of(profile, &PprofOptions::default()).0;
+        [pprof, json].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    profile.recording.lost = 914;
+    for text in texts(&profile) {
+        assert!(text.contains("906 of page-faults (55.2%)"), "{text}");
+    }
+    // Old kernels do not tell of which event something was lost.
+    profile.recording.lost = 906;
+    for text in texts(&profile) {
+        assert!(!text.contains("906 of"), "{text}");
+    }
+}
+
+#[test]
 fn a_function_is_one_frame_of_speedscope_whatever_its_lines() {
     let mut builder = ProfileBuilder::default();
     builder.sample("c", "f;main", 1);

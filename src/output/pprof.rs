@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::caption::{Caption, recorded};
+use super::caption::{Caption, lost_by_event, recorded};
 use super::names::frame_name;
 use super::strings::Strings;
 use super::text::harmless;
@@ -744,6 +744,8 @@ impl<'p> Encoder<'p> {
         let events = self.profile.events.iter().zip(&self.columns);
         let called = events.map(|(event, column)| format!("{column}: {}", harmless(&event.name)));
         comments.extend(called);
+        let lost = lost_by_event(profile).into_iter();
+        comments.extend(lost.map(|(_, words)| format!("Lost: {words}")));
         let notes = profile[event].notes.iter();
         comments.extend(notes.filter(|note| note.starts_with("Filter: ")).cloned());
         if left_out > 0 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::caption::{Caption, recorded};
+use super::super::caption::{Caption, lost_by_event, recorded};
 use super::super::text::harmless;
 use super::FirefoxOptions;
 use super::threads::{Scale, Weight};
@@ -118,6 +118,8 @@ fn facts(profile: &Profile, options: FirefoxOptions, scale: &Scale) -> Value {
     if !caption.others.is_empty() {
         facts.push(("Events shown as markers", caption.others.join(", ")));
     }
+    let lost = lost_by_event(profile).into_iter();
+    facts.extend(lost.map(|(_, words)| ("Lost", words)));
     let notes = event.notes.iter().map(|note| harmless(note).into_owned());
     facts.extend(notes.map(|note| ("Note", note)));
     let fact = |(label, value)| json!({ "label": label, "format": "string", "value": value });
