@@ -627,6 +627,39 @@ fn exports_of_several_events_name_what_each_lost() {
 }
 
 #[test]
+fn functions_of_one_name_and_file_are_apart_in_speedscope() {
+    let mut builder = ProfileBuilder::default();
+    builder.sample("c", "f;main", 1);
+    builder.sample("c", "g;main", 2);
+    let mut profile = builder.finish();
+    profile.strings.push("/w/a.cc".to_owned());
+    for frame in &mut profile.frames {
+        frame.line = Some(crate::profile::SourceLine {
+            file: crate::profile::StringId::from_usize(0),
+            line: 99,
+            column: 0,
+            near: false,
+        });
+    }
+    for (line, symbol) in (6..).zip(profile.symbols.iter_mut().filter(|of| of.name != "main")) {
+        symbol.name = "operator()".to_owned();
+        symbol.place = Some(Box::new(crate::profile::Place {
+            file: "a.cc".to_owned(),
+            line,
+            ..crate::profile::Place::default()
+        }));
+    }
+    let file: Value = serde_json::from_str(&speedscope_of(&profile).0).expect("JSON");
+    let frames = file["shared"]["frames"].as_array().expect("frames");
+    let of = |line: u32| json!({ "name": "operator()", "file": "/w/a.cc", "line": line });
+    assert!(
+        frames.contains(&of(6)) && frames.contains(&of(7)),
+        "{frames:?}"
+    );
+    assert!(frames.contains(&json!({ "name": "main", "file": "/w/a.cc" })));
+}
+
+#[test]
 fn a_function_is_one_frame_of_speedscope_whatever_its_lines() {
     let mut builder = ProfileBuilder::default();
     builder.sample("c", "f;main", 1);

@@ -339,7 +339,7 @@ impl<'p> Functions<'p> {
     }
 }
 
-/// Functions of scripts tell by their name where they begin; of others the file may be known.
+/// Functions of scripts tell by their name where they begin. Of others the file may be known, and the line of those that share a name.
 fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(String, u32, u32)> {
     let symbol = &profile[symbol];
     let in_name = symbol
@@ -349,7 +349,16 @@ fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(Str
         let file = symbol.name.get(place.file)?;
         Some((harmless(file).into_owned(), place.line, place.column))
     });
-    in_name.or_else(|| file.map(|file| (harmless(file).into_owned(), 0, 0)))
+    let defined = symbol.place.as_deref().filter(|place| place.line > 0);
+    let of_file = |file: &str| {
+        let line = defined.filter(|place| file.ends_with(&place.file));
+        (
+            harmless(file).into_owned(),
+            line.map_or(0, |place| place.line),
+            0,
+        )
+    };
+    in_name.or_else(|| file.map(of_file))
 }
 
 #[cfg(test)]
