@@ -251,12 +251,12 @@ mod recording {
 
     use super::super::verb::{Context, asked};
     use super::{CANNOT, RecordArgs};
-    use crate::ask::{AskError, Check, Comparing, Request, Summary};
+    use crate::ask::{AskError, Check, Comparing, Fold, Request, Summary};
     use crate::check::{Limits, Numbers};
     use crate::cli::input::Environment;
     use crate::cli::refusal::said;
     use crate::diagnostics::Diagnostics;
-    use crate::load::Source;
+    use crate::load::{LoadOptions, Source};
     use crate::output::answer::{self, Format};
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
@@ -265,6 +265,8 @@ mod recording {
     use crate::record::plan::options::{Asked, CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
+    use crate::weigh::Spec;
+    use crate::weigh::spec::Heap;
 
     /// Lines of the page in the end.
     const PAGE: usize = 25;
@@ -695,7 +697,9 @@ mod recording {
         let is_idle = recorded.has_waited && counted.is_none_or(|numbers| numbers.samples <= 30);
         let next = match again {
             _ if lacks_end => format!("pjit record --again {folder}   # without -z"),
-            _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live) => {
+            _ if asked.alloc.as_ref().is_some_and(|alloc| alloc.live)
+                && knows_live(&recorded.folder, environment) =>
+            {
                 format!("pjit report --weight live {folder}")
             }
             _ if asked.alloc.is_some() => format!("pjit report --weight alloc {folder}"),
@@ -726,10 +730,21 @@ mod recording {
         typed::quoted(near.as_os_str())
     }
 
-    fn page(folder: &Path, environment: &Environment) -> Result<(String, Numbers), AskError> {
+    fn load_options(folder: &Path, environment: &Environment) -> LoadOptions {
         let here = std::env::current_dir().unwrap_or_default();
         let near = folder.strip_prefix(&here).unwrap_or(folder);
-        let mut load = environment.load_options(Source::File(near.join("perf.data")));
+        environment.load_options(Source::File(near.join("perf.data")))
+    }
+
+    /// Whether `--weight live` answers: it refuses where too much is not known to be freed.
+    fn knows_live(folder: &Path, environment: &Environment) -> bool {
+        let mut load = load_options(folder, environment);
+        load.weight.spec = Spec::Heap(Heap::Live);
+        asked(&Request::of(load, Fold::default()), &Diagnostics::brief()).is_ok()
+    }
+
+    fn page(folder: &Path, environment: &Environment) -> Result<(String, Numbers), AskError> {
+        let mut load = load_options(folder, environment);
         // About bytes where allocators were recorded, as pjit summary has it.
         load.weight.infers = true;
         load.weight.trims = true;

@@ -80,6 +80,29 @@ fn what_is_never_freed_is_counted_and_no_probe_is_left() {
     assert!(again.contains(":malloc_ret__return"), "{again}");
 }
 
+/// `posix_memalign` returns no address: what is live cannot be told, and is not what to type next.
+#[test]
+fn what_to_type_next_works() {
+    let lab = Lab::empty("live-unknown");
+    let source = "#include <stdlib.h>\nint main(void) { void *p; for (int i = 0; i < 100; i++) if (posix_memalign(&p, 64, 4096)) return 1; free(p); return 0; }";
+    fs::write(lab.path("app.c"), source).expect("written");
+    let built = Command::new("cc")
+        .args(["-O1", "-o"])
+        .args([lab.path("app"), lab.path("app.c")])
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        skip("cc", "it cannot be run");
+        return;
+    }
+    let Some(turn) = turn() else { return };
+    let words = ["--live", "-o", "out", "--", "./app"];
+    let (status, said, _) = done(&mut record(&lab, &words));
+    drop(turn);
+    assert_eq!(status, Some(0), "{said}");
+    let next = "next: pjit report --weight alloc out\n";
+    assert!(said.ends_with(next), "{said}");
+}
+
 /// `malloc` has a name, and is not what any view shows.
 #[test]
 fn names_are_judged_of_who_allocates() {
