@@ -150,8 +150,8 @@ fn rows(peek: &Peek<'_>, block: &Block, most: usize) -> Vec<Vec<String>> {
         rows: Vec::new(),
         names: Vec::new(),
     };
-    writer.nodes("called by", 0, &block.callers, &chosen);
-    writer.nodes("calls", 0, &block.callees, &chosen);
+    writer.nodes("called by", " (inlines it)", 0, &block.callers, &chosen);
+    writer.nodes("calls", " (inlined)", 0, &block.callees, &chosen);
     let RowWriter {
         mut rows, names, ..
     } = writer;
@@ -210,7 +210,15 @@ struct RowWriter<'p> {
 }
 
 impl RowWriter<'_> {
-    fn nodes(&mut self, word: &str, level: usize, nodes: &[Node], chosen: &Chosen) {
+    /// `mark`: of whom a call was inlined.
+    fn nodes(
+        &mut self,
+        word: &str,
+        mark: &'static str,
+        level: usize,
+        nodes: &[Node],
+        chosen: &Chosen,
+    ) {
         let mut word = word;
         let mut hidden = (0, Count::default());
         for node in nodes {
@@ -219,11 +227,11 @@ impl RowWriter<'_> {
                 hidden.1.add(node.count);
                 continue;
             }
-            let inlined = if node.inlined { " (inlined)" } else { "" };
+            let inlined = if node.inlined { mark } else { "" };
             let name = name(self.peek, node.step);
             self.row(word, node.count, level, (name, inlined));
             word = "";
-            self.nodes("", level + 1, &node.next, chosen);
+            self.nodes("", mark, level + 1, &node.next, chosen);
         }
         if hidden.0 > 0 {
             let text = format!("+{} functions", hidden.0);

@@ -623,6 +623,17 @@ fn peek_agrees_with_the_summary() {
     }
 }
 
+#[test]
+fn peek_says_who_was_inlined_into_whom() {
+    let edge = |name: &str| {
+        let text = stdout_of(&["peek", name], "wasm");
+        let ends = |line: &&str| line.ends_with(')') && line.contains("inline");
+        text.lines().find(ends).unwrap_or_default().to_owned()
+    };
+    assert!(edge("^hot::mix$").ends_with("hot::spin (inlines it)"));
+    assert!(edge("^hot::spin$").ends_with("hot::mix (inlined)"));
+}
+
 /// More functions than are looked up: each is shown or counted.
 #[test]
 fn peek_counts_what_it_leaves_out() {
