@@ -122,6 +122,7 @@ const COLOURS: [(&str, &[&str]); 12] = [
         "brown",
         &[
             "memcpy and memset",
+            "memcmp and memchr",
             "copying messages",
             "sorting",
             "math",

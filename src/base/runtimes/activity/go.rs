@@ -52,8 +52,12 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         3,
         "memcpy and memset",
-        r"^runtime\.(memmove|memclr\w*|typedmemmove|memequal\w*|cmpstring)|^(cmpbody|countbody|indexbytebody|
-            indexbody)",
+        r"^runtime\.(memmove|memclr\w*|typedmemmove)",
+    ),
+    Activity::new(
+        3,
+        "memcmp and memchr",
+        r"^runtime\.(memequal\w*|cmpstring)|^(cmpbody|countbody|indexbytebody|indexbody)",
     ),
     Activity::new(
         2,

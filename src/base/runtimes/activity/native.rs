@@ -87,7 +87,12 @@ pub(super) const ROWS: &[Activity] = &[
     Activity::new(
         3,
         "memcpy and memset",
-        r"^_*(mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)|bcopy|bzero|rawmemchr|wmemset)(_\w+)?$",
+        r"^_*(mem(cpy|move|set|pcpy)|bcopy|bzero|wmemset|wmemcpy|wmemmove)(_\w+)?$",
+    ),
+    Activity::new(
+        3,
+        "memcmp and memchr",
+        r"^_*(mem(cmp|cmpeq|chr|rchr|mem)|bcmp|rawmemchr|wmemcmp|wmemchr)(_\w+)?$",
     ),
     Activity::new(
         3,

@@ -170,6 +170,7 @@ fn ranks_decide_and_then_what_is_nearest_the_root() {
         "malloc@libc.so.6;exc_page_fault@[kernel.kallsyms];work@app",
         // memcpy counts for the running frame alone.
         "memcpy@libc.so.6;work@app",
+        "__memcmp_evex_movbe@libc.so.6;work@app",
         "work@app;memcpy@libc.so.6",
         // With what is inlined into it.
         "round(inlined)@libm.so.6;__sin_fma@libm.so.6;work@app",
@@ -191,6 +192,7 @@ fn ranks_decide_and_then_what_is_nearest_the_root() {
         "allocation",
         "page faults",
         "memcpy and memset",
+        "memcmp and memchr",
         "code",
         "math",
         "network",
