@@ -69,17 +69,19 @@ pub(super) fn filter(
     if filters.is_empty() {
         return Ok(IndexVec::new());
     }
-    let kept = apply(profile, filters, own);
+    let (kept, several) = apply(profile, filters, own);
     let options = filters.texts().join(" ");
     let is_any_left = kept.iter().any(|kept| kept.after.samples > 0);
     require(is_any_left, || {
         let path = &profile.recording.path;
         format!("{path}: {options} leaves no sample")
     })?;
+    let words = |(text, count): (&String, &usize)| format!("; '{text}' is {count} functions");
+    let several: String = several.iter().map(words).collect();
     let line = |Kept { before, after }: &Kept| {
         let share = 100.0 * after.period as f64 / before.period.max(1) as f64;
         format!(
-            "Filter: {options}: {} of {} samples ({share:.1}%)",
+            "Filter: {options}: {} of {} samples ({share:.1}%){several}",
             after.samples, before.samples
         )
     };

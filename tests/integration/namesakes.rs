@@ -181,6 +181,15 @@ fn a_name_that_a_gate_prints_is_one_function() {
         name.starts_with("app::work(") && name.contains("..."),
         "{name}"
     );
+    // A name with a gap that several functions have would add them up.
+    let mut command = pjit();
+    command.arg("gate").args(copies(&base)).arg("--to");
+    command.args(copies(&new));
+    command.args(["--max-share", "app::wo...=40%"]);
+    let output = command.output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("4 functions have such a name"), "{error}");
+    assert_eq!(output.status.code(), Some(1));
     for (name, share) in [
         (name, "50.0%"),
         (&int, "50.0%"),

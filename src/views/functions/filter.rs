@@ -3,6 +3,8 @@
 //! In: a profile. Out: the same profile with fewer samples and shorter stacks; events keep their totals, so that shares stay those
 //! of the whole. First tags, then focus and ignore on whole stacks, then `show_from`, `hide`, `show`. Every verb filters here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use regex::{Regex, RegexSet};
 
 use super::kinds::OwnRules;
@@ -17,7 +19,7 @@ use crate::profile::{
 };
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
-use crate::runtimes::query::{self, Query};
+use crate::runtimes::query::{self, Fit, Query};
 use crate::span_spec::Spans;
 
 /// What a tag's expression is tried on.
@@ -114,6 +116,11 @@ impl Patterns {
         self.texts.iter()
     }
 }
+
+/// What means something in an expression, and may stand in a name.
+const SIGNS: [char; 13] = [
+    '(', ')', '[', ']', '{', '}', '*', '+', '?', '|', '^', '$', '\\',
+];
 
 /// Whether a text has a folder or an ending in it: `src/`, `x.c`, `x\\.rs$`.
 fn may_name_file(text: &str) -> bool {
@@ -283,12 +290,12 @@ pub struct Kept {
 }
 
 /// Filters the samples and stacks of a profile; by event, what became of its samples, for there is no sum of different things.
-/// What kinds are is the rules' business.
+/// What kinds are is the rules' business. Besides, texts with a gap that fit several functions, with how many these are.
 pub fn apply(
     profile: &mut Profile,
     filters: &Filters,
     rules: &OwnRules,
-) -> IndexVec<EventId, Kept> {
+) -> (IndexVec<EventId, Kept>, BTreeMap<String, usize>) {
     let frames = FrameMatches::of(profile, filters, rules);
     let mut stacks = Rewriter {
         frames: &frames,
@@ -352,7 +359,7 @@ pub fn apply(
         event.filtered_samples = event.filtered_samples.saturating_add(samples);
         event.filtered_period = event.filtered_period.saturating_add(period);
     }
-    kept
+    (kept, frames.several)
 }
 
 /// What filters look at of an entry or a sample.
@@ -402,13 +409,15 @@ struct FrameMatches {
     ignore: IndexVec<FrameId, bool>,
     hidden: IndexVec<FrameId, bool>,
     show_from: IndexVec<FrameId, bool>,
+    several: BTreeMap<String, usize>,
 }
 
 impl FrameMatches {
     fn of(profile: &Profile, filters: &Filters, rules: &OwnRules) -> Self {
         let names = FrameNames::of(profile);
-        let by = |patterns: &Option<Patterns>| match patterns {
-            Some(patterns) => names.matching(profile, patterns),
+        let mut several = BTreeMap::new();
+        let mut by = |patterns: &Option<Patterns>| match patterns {
+            Some(patterns) => names.matching(profile, patterns, &mut several),
             None => IndexVec::new(),
         };
         let mut hidden = by(&filters.hide);
@@ -444,6 +453,7 @@ impl FrameMatches {
             ignore: by(&filters.ignore),
             hidden,
             show_from: by(&filters.show_from),
+            several,
         }
     }
 
@@ -471,16 +481,43 @@ impl FrameNames {
         }
     }
 
+    /// The symbols that a text fits best, and how.
+    fn named(&self, profile: &Profile, query: &Query) -> (Vec<SymbolId>, Option<Fit>) {
+        let names = profile.symbols.iter_enumerated().zip(&self.clean);
+        let fits = names.map(|((id, symbol), clean)| {
+            let folder = folder(&profile[symbol.object].long_name);
+            let fit = symbol.fit(query, clean, (folder, &[]));
+            ((id, fit), fit)
+        });
+        let found = query::best(fits);
+        let fit = found.first().and_then(|(_, fit)| *fit);
+        (found.into_iter().map(|(id, _)| id).collect(), fit)
+    }
+
     /// By frame: whether a pattern matches it. Each symbol and object is tried once.
-    fn matching(&self, profile: &Profile, patterns: &Patterns) -> IndexVec<FrameId, bool> {
+    fn matching(
+        &self,
+        profile: &Profile,
+        patterns: &Patterns,
+        several: &mut BTreeMap<String, usize>,
+    ) -> IndexVec<FrameId, bool> {
         let set = &patterns.set;
         let mut has_met = vec![false; patterns.queries.len()];
+        // `V::operator+=` is a name, and as an expression finds others.
+        let exact = patterns.queries.iter().map(|query| {
+            let is_name = |fit| matches!(fit, Some(Fit::Printed | Fit::Raw | Fit::Name));
+            let has_signs = query.text().contains(SIGNS);
+            let found = has_signs.then(|| self.named(profile, query));
+            found.filter(|(_, fit)| is_name(*fit)).map(|(ids, _)| ids)
+        });
+        let exact: Vec<Option<Vec<SymbolId>>> = exact.collect();
         let mut tried = |texts: &[&str]| {
             let mut is_any = false;
             for text in texts {
                 for at in &set.matches(text) {
-                    has_met[patterns.of_set[at]] = true;
-                    is_any = true;
+                    let query = patterns.of_set[at];
+                    has_met[query] = true;
+                    is_any |= exact[query].is_none();
                 }
             }
             is_any
@@ -502,14 +539,18 @@ impl FrameNames {
         let is_unknown = tried(&[super::UNKNOWN]);
         // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
         for (query, _) in patterns.queries.iter().zip(has_met).filter(|(_, met)| !met) {
-            let names = profile.symbols.iter_enumerated().zip(&self.clean);
-            let fits = names.map(|((id, symbol), clean)| {
-                let folder = folder(&profile[symbol.object].long_name);
-                (id, symbol.fit(query, clean, (folder, &[])))
-            });
-            for id in query::best(fits) {
-                symbols[id] = true;
+            let (found, fit) = self.named(profile, query);
+            if fit == Some(Fit::Cut) {
+                let full = |id: &SymbolId| (&self.clean[id.index()].name, &profile[*id].parameters);
+                let functions: BTreeSet<_> = found.iter().map(full).collect();
+                if functions.len() > 1 {
+                    several.insert(query.text().to_owned(), functions.len());
+                }
             }
+            found.into_iter().for_each(|id| symbols[id] = true);
+        }
+        for id in exact.into_iter().flatten().flatten() {
+            symbols[id] = true;
         }
         let frames = profile.frames.iter().map(|frame| {
             let of_symbol = match frame.symbol {
@@ -675,7 +716,7 @@ mod tests {
     /// Weight that is left, and (self, inclusive) of functions.
     fn filtered(filters: &Filters) -> (u64, impl Fn(&str) -> (u64, u64) + use<>) {
         let mut profile = reference();
-        let kept = apply(&mut profile, filters, &OwnRules::default())[EventId(0)];
+        let kept = apply(&mut profile, filters, &OwnRules::default()).0[EventId(0)];
         assert_eq!(kept.before.period, 42);
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
@@ -696,6 +737,48 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_another_expression_is_that_name() {
+        let whole = || {
+            let mut builder = ProfileBuilder::default();
+            for (name, weight) in [
+                ("V::operator=", 1),
+                ("V::operator+=", 2),
+                ("V::operator|", 4),
+                ("V::operator()", 8),
+                ("app::evaluate_a_batch<std::vector<int>>", 16),
+                ("app::evaluate_a_batch<std::vector<long>>", 32),
+            ] {
+                builder.sample("x", &format!("{name};main"), weight);
+            }
+            builder.finish()
+        };
+        let left = |text: &str| {
+            let filters = Filters {
+                focus: set(text),
+                ..Filters::default()
+            };
+            let mut profile = whole();
+            let (kept, several) = apply(&mut profile, &filters, &OwnRules::default());
+            let several: Vec<_> = several.into_iter().collect();
+            (kept[EventId(0)].after.period, several)
+        };
+        for (text, weight) in [
+            ("V::operator=", 1),
+            ("V::operator+=", 2),
+            ("V::operator|", 4),
+            ("V::operator()", 8),
+            ("operator", 15),
+            ("operator[+|]", 6),
+        ] {
+            assert_eq!(left(text), (weight, Vec::new()), "{text}");
+        }
+        let cut = "app::evalu...ector<int>>".to_owned();
+        assert_eq!(left(&cut), (16, Vec::new()));
+        let of_both = "app::evalu...>>".to_owned();
+        assert_eq!(left(&of_both), (48, vec![(of_both, 2)]));
+    }
+
+    #[test]
     fn events_of_different_units_are_not_added_up() {
         let mut builder = ProfileBuilder::default();
         builder.sample("x", "A;main", 100);
@@ -708,7 +791,7 @@ mod tests {
             focus: set("^A$"),
             ..Filters::default()
         };
-        let kept = apply(&mut profile, &filters, &OwnRules::default());
+        let (kept, _) = apply(&mut profile, &filters, &OwnRules::default());
         let parts = |kept: &Kept| (kept.after.period, kept.before.period);
         assert_eq!(
             kept.iter().map(parts).collect::<Vec<_>>(),

@@ -5,11 +5,14 @@
 //! share less its uncertainty. What grew from nothing is beyond every limit. What cannot be decided is not passed: a gate is closed
 //! by too few runs, too.
 
+use std::collections::BTreeSet;
+
 use super::compare::{Comparison, Interval, Row, Together, Verdict};
 use super::facts::Made;
 use super::runs::{Run, Weight};
 use super::significance::LARGE;
 use super::stats::t_95;
+use crate::functions::Identity;
 use crate::functions::kinds::Kind;
 use crate::profile::Ring;
 use crate::unit::Unit;
@@ -236,7 +239,7 @@ impl Judge<'_> {
             Rule::AnyGrowth(limit) => Ok(self.any_growth(*limit, compared()?)),
             Rule::NoNew(limit) => Ok(self.no_new(*limit, compared()?)),
             Rule::MaxShare(group, text, limit) => {
-                self.require("--max-share", text, |run| run.groups[*group].is_there)?;
+                self.require_one("--max-share", text, *group)?;
                 let line = self.budget(text, |run| run.groups[*group].weight, *limit);
                 Ok(vec![self.doubted(line, *group)])
             }
@@ -258,6 +261,19 @@ impl Judge<'_> {
             return Ok(());
         }
         Err(format!("{rule} {text}: nothing matches (--allow-missing)"))
+    }
+
+    /// The same of a rule about functions; a name with a gap has to be of one, or the sum of several would be judged.
+    fn require_one(&self, rule: &str, text: &str, group: usize) -> Result<(), String> {
+        self.require(rule, text, |run| run.groups[group].is_there)?;
+        let runs = self.base.iter().chain(self.new);
+        let may_be: BTreeSet<&Identity> = runs.flat_map(|run| &run.groups[group].may_be).collect();
+        match may_be.len() {
+            0 | 1 => Ok(()),
+            count => Err(format!(
+                "{rule} {text}: {count} functions have such a name (pjit peek shows them)"
+            )),
+        }
     }
 
     /// What the new runs give to something, against a limit.
@@ -335,7 +351,7 @@ impl Judge<'_> {
         limit: f64,
         comparison: &Comparison,
     ) -> Result<Line, String> {
-        self.require("--max-growth", text, |run| run.groups[group].is_there)?;
+        self.require_one("--max-growth", text, group)?;
         let name = format!("max-growth {text}");
         let found = comparison.of_named(self.base, self.new, |run| run.groups[group].weight);
         let is_small = |weight: f64, total: f64| weight <= 0.0 || weight < LARGE * total;
@@ -681,7 +697,7 @@ mod tests {
             groups: vec![Group {
                 weight,
                 is_there: true,
-                folded: None,
+                ..Group::default()
             }],
             ..Run::default()
         };

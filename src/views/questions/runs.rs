@@ -66,6 +66,8 @@ pub struct Group {
     pub weight: Weight,
     /// Whether there is such a function.
     pub is_there: bool,
+    /// Functions that a name with a gap may be of.
+    pub may_be: BTreeSet<Identity>,
     /// A larger function of them whose code is another one's, too, or the other way round; and that one.
     pub folded: Option<(String, String)>,
 }
@@ -529,9 +531,14 @@ fn group_weights(
         };
         let fits: Vec<Option<Fit>> = functions.all.indices().map(fit).collect();
         let mut found: BTreeMap<Fit, Group> = BTreeMap::new();
-        fits.iter()
-            .flatten()
-            .for_each(|fit| found.entry(*fit).or_default().is_there = true);
+        for (function, fit) in functions.all.iter().zip(&fits) {
+            let Some(fit) = *fit else { continue };
+            let group = found.entry(fit).or_default();
+            group.is_there = true;
+            if fit == Fit::Cut {
+                group.may_be.insert(function.identity.clone());
+            }
+        }
         for (fit, sum) in &mut found {
             let is_met = |frame: &FrameId| fits[functions.of_frame(*frame).index()] == Some(*fit);
             for stack in &tally.stacks {
