@@ -220,7 +220,10 @@ pub(super) fn judge(
         _ if fits == Fit::Refuted => return Err(wrong_build.unwrap_or(Against::NotMapped)),
         // perf read the table's ID from the file of this path when the recording ended.
         Some(true) if wrong_build.is_none() || !is_system => return Ok(Evidence::Inode),
-        Some(false) => return Err(wrong_build.unwrap_or(Against::OtherInode)),
+        // Below a folder may be a copy; the ID tells that it is one.
+        Some(false) if is_system || !in_table => {
+            return Err(wrong_build.unwrap_or(Against::OtherInode));
+        }
         _ => {}
     }
     let is_alone = rivals.clone().next().is_none();

@@ -361,10 +361,11 @@ impl<'a> Opener<'_, 'a> {
         })
     }
 
-    /// The file of the recorded path, if it is there and known to be another one than what was mapped.
+    /// This machine's file of the recorded path, if it is there and known to be another one than what was mapped. Also where a
+    /// folder was given in place of the machine's root: perf read the table's ID from it.
     fn refuted(&self, dso: &Dso) -> Option<Refuted<'a>> {
         self.here?;
-        let door = self.search.recorded(&dso.long_name)?;
+        let door = SearchPaths::recorded(&dso.long_name)?;
         let elf = self.open(&door).ok()?;
         match self.open_mapped(&door, dso) {
             Err(Refused::For(why @ (Against::OtherInode | Against::Overwritten))) => {

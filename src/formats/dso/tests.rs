@@ -852,6 +852,47 @@ fn another_inode_is_another_file_whatever_its_times() {
     assert_eq!(name_of((other, facts.device), behind, false), None);
 }
 
+/// Below a folder may be a copy, also one that was made before the recording. The table's ID tells so, unless the file that perf
+/// read the ID from is at hand and is not the one that was mapped.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_copy_below_a_folder_has_an_inode_of_its_own() {
+    let (dir, facts) = program();
+    let path = dir.path().join("prog");
+    let long_name = path.to_str().expect("plain").as_bytes();
+    let copy = format!("img{}", path.display());
+    write(dir.path(), &copy, &std::fs::read(&path).expect("read"));
+    let hour = std::time::Duration::from_secs(3600);
+    let names_of = |inodes: &[u64], id: Option<u8>| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, below(&dir.path().join("img")), &diag);
+        dsos.set_made_here(facts.changed + hour..facts.changed + 2 * hour, None);
+        let id = id.and_then(|id| BuildId::new(&[id; 20]));
+        dsos.set_build_ids(id.map(|id| (long_name.to_vec(), id)));
+        let (major, minor) = facts.device;
+        let of = |inode: &u64| Some((major, minor, *inode, 0));
+        let all: Vec<_> = inodes
+            .iter()
+            .map(|inode| dsos.intern(long_name, DsoKind::File, None, of(inode)))
+            .collect();
+        dsos.settle();
+        let name_of = |dso: &DsoId| dsos.symbols(*dso).and_then(|table| name(table, 0x1010));
+        all.iter().map(name_of).collect::<Vec<_>>()
+    };
+    let found = || Some("last_one".to_owned());
+    let (own, gone) = (facts.inode, u64::MAX);
+    assert_eq!(names_of(&[own], Some(1)), [found()]);
+    assert_eq!(names_of(&[own], Some(2)), [None]);
+    assert_eq!(names_of(&[own], None), [None]);
+    assert_eq!(names_of(&[gone], Some(1)), [None]);
+    assert_eq!(names_of(&[own, gone], Some(1)), [None, None]);
+    // Another build has come to the path since.
+    write(dir.path(), "prog", &binary_at(0x1000, 2, "built_again"));
+    assert_eq!(names_of(&[own], Some(1)), [found()]);
+    std::fs::remove_file(&path).expect("removed");
+    assert_eq!(names_of(&[gone], Some(1)), [found()]);
+}
+
 /// `cp NEW PROGRAM` keeps the inode.
 #[cfg(target_os = "linux")]
 #[test]

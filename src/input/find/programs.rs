@@ -75,11 +75,10 @@ impl SearchPaths {
         recorded.chain(kept).chain(cached).chain(fetched)
     }
 
-    /// The file of the recorded path, unless a folder was given in place of this machine's root.
-    pub(crate) fn recorded(&self, name: &[u8]) -> Option<Door> {
-        let path = path_of(name);
-        let is_here = self.symfs.is_none() && path.is_absolute();
-        is_here.then(|| Place::in_root(Path::new(""), path).into_door())?
+    /// This machine's file of the recorded path, whatever was given in place of its root.
+    pub(crate) fn recorded(name: &[u8]) -> Option<Door> {
+        let path = Some(path_of(name)).filter(|path| path.is_absolute());
+        path.map(Door::recorded)
     }
 
     /// The same in the roots of processes that had it mapped by then and still live: a container's, which has other files than this
