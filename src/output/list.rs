@@ -22,6 +22,8 @@ use crate::runtimes::{Producer, Tier};
 
 /// Lines without samples between two with some that are shown; more of them are one row.
 const GAP: u32 = 6;
+/// Per cent of a function in code between two lines from which on it is told.
+const NEAR: f64 = 10.0;
 /// Characters of a line of source that are shown: a script may be one line.
 const LONGEST: usize = 400;
 /// Blanks in place of a tab.
@@ -216,8 +218,14 @@ fn heading(list: &List<'_>, listed: &Listed) -> String {
     };
     let shared = list.shared.get(&listed.function);
     let other = shared.map_or_else(String::new, |(_, other)| format!(" (or {other})"));
+    let near = percent(listed.near.period, numbers.own.period);
+    let near = if near >= NEAR {
+        format!("  ({near:.0}% of self may be another line's)")
+    } else {
+        String::new()
+    };
     format!(
-        "{}{other}   {}  self {}  with callees {}",
+        "{}{other}   {}  self {}  with callees {}{near}",
         list.labels[listed.function.index()],
         function.identity.object,
         told(numbers.own),

@@ -216,7 +216,7 @@ fn lines_of_webassembly_are_marked_where_neighbours_disagree() {
         .lines()
         .find(|line| line.contains("JIT code (wasmtime)"));
     let head = head.expect("a head");
-    let lines = "lines from hot.wasm: 19% exact, 81% nearest before (~)";
+    let lines = "lines from hot.wasm: 19% exact, 81% between two lines (~)";
     assert!(head.ends_with(lines), "{head}");
     // 18.3 % of the samples in an instruction with a position of its own, the rest not.
     assert!(

@@ -228,7 +228,7 @@ impl Certainty {
         let kinds = [
             (self.exact, "exact"),
             (self.between, "between code of one line"),
-            (self.near, "nearest before (~)"),
+            (self.near, "between two lines (~)"),
             (self.without, "without"),
         ];
         let shares: Vec<String> = kinds

@@ -17,7 +17,7 @@ pub struct WasmLines {
     pub samples: u64,
     /// Those with a line.
     pub with_line: u64,
-    /// Those of them whose line is that of the code before, while the code behind has another.
+    /// Those of them in code without a position of its own, between two lines.
     pub near: u64,
     /// Those of which only the function is known, and its file; not among `with_line`.
     pub function_only: u64,
@@ -50,6 +50,9 @@ pub enum Trouble {
 
 /// Per cent of the samples with a line from which on all is well.
 const GOOD: f64 = 99.0;
+
+/// Per cent of them between two lines from which on single lines are not to be trusted.
+const LOOSE: f64 = 20.0;
 
 pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
     let wasm = stages.answers.wasm;
@@ -134,14 +137,16 @@ pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Draft>) {
     if lines.near > 0 {
         let near = percent(lines.near, lines.samples);
         text +=
-            &format!(", {near:.2}% that of the code before it while the code behind has another");
+            &format!(", {near:.2}% one of two: their code lost its own, and stands between them");
     }
     if lines.function_only > 0 {
         let only = percent(lines.function_only, lines.samples);
         text += &format!(", {only:.2}% only the file of their function");
     }
     let Some(trouble) = lines.trouble.as_ref().filter(|_| share < GOOD) else {
-        out.push(finding(Level::Ok, "wasm-lines", text));
+        let is_loose = percent(lines.near, lines.samples) >= LOOSE;
+        let level = if is_loose { Level::Note } else { Level::Ok };
+        out.push(finding(level, "wasm-lines", text));
         return;
     };
     let (why, fix) = explain(trouble, &lines.module);

@@ -237,9 +237,9 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
                 lines: query.lines,
             };
             all.push(wanted);
-            all.extend(at.behind.filter(|_| query.lines).map(|svma| Wanted {
+            all.extend(at.other.filter(|_| query.lines).map(|svma| Wanted {
                 svma,
-                query: behind(index, queries),
+                query: beside(index, queries),
                 inlines: true,
                 lines: true,
             }));
@@ -324,8 +324,8 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
     }
 }
 
-/// The question about the code behind that of a query.
-fn behind(query: QueryId, queries: &Queries) -> QueryId {
+/// The question about the neighbour on the other side of a query's code.
+fn beside(query: QueryId, queries: &Queries) -> QueryId {
     QueryId::from_usize(query.index() + queries.len())
 }
 
@@ -720,7 +720,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                     symbol.package = symbol.package.take().or_else(by_folder);
                 }
             }
-            if let Some(Some((other, behind))) = chosen.get(behind(index, self.queries)) {
+            if let Some(Some((other, behind))) = chosen.get(beside(index, self.queries)) {
                 answer.doubtful =
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }

@@ -4,6 +4,8 @@
 //! positions. From 47 on it holds blocks of 128 entries with differences (`wasmtime_environ::AddressMapSection`).
 //! An entry counts up to the next one; a quarter of them say that nobody knows the position.
 
+use std::ops::{Range, RangeInclusive};
+
 use super::leb::Leb;
 use crate::ids::{Idx, IndexVec, numbers};
 
@@ -31,10 +33,10 @@ pub struct AddressMap {
 /// Where an instruction comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// Position in the file of the module, of the instruction itself or of the nearest before it that has one.
+    /// Position in the file of the module, of the instruction itself or of a neighbour that has one.
     pub position: u32,
-    /// Where the instruction itself has none: that of the nearest behind it.
-    pub behind: Option<u32>,
+    /// Where the instruction itself has none: that of the neighbour on its other side.
+    pub other: Option<u32>,
     /// Whether the instruction itself has that position.
     pub is_exact: bool,
 }
@@ -62,8 +64,15 @@ impl AddressMap {
     }
 
     /// Where the code at `offset` comes from, if `function`, the range of the function around it, has any position.
+    /// Code without one takes that before it, unless `is_entered` tells that jumps lead to where its own code begins: the code
+    /// before may be outside of a loop, or the other half of an `if`.
     #[must_use]
-    pub fn origin(&self, offset: u32, function: std::ops::Range<u32>) -> Option<Origin> {
+    pub fn origin(
+        &self,
+        offset: u32,
+        function: Range<u32>,
+        is_entered: impl FnOnce(RangeInclusive<u32>) -> bool,
+    ) -> Option<Origin> {
         let next = self.entries.raw.partition_point(|entry| entry.0 <= offset);
         let next_known = self.known.partition_point(|n| n.index() < next);
         let inside = |at: usize| {
@@ -72,23 +81,27 @@ impl AddressMap {
         };
         let before = next_known.checked_sub(1).and_then(inside);
         let is_exact = next_known > 0 && self.known[next_known - 1].index() + 1 == next;
-        if let (Some(position), true) = (before, is_exact) {
-            return Some(Origin {
-                position,
-                behind: None,
-                is_exact,
-            });
-        }
-        let behind = inside(next_known);
+        let behind = inside(next_known).filter(|_| before.is_none() || !is_exact);
+        let (position, other) = match (before, behind) {
+            (Some(before), Some(behind)) if before != behind => {
+                let since = self.entries.raw[self.known[next_known - 1].index() + 1].0;
+                if is_entered(since..=offset) {
+                    (behind, Some(before))
+                } else {
+                    (before, Some(behind))
+                }
+            }
+            (before, behind) => (before.or(behind)?, None),
+        };
         Some(Origin {
-            position: before.or(behind)?,
-            behind: before.and(behind),
-            is_exact: false,
+            position,
+            other,
+            is_exact: is_exact && before.is_some(),
         })
     }
 
     /// The offsets in a range of code from which on another position counts, with the positions that are known.
-    pub fn changes(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = (u32, Option<u32>)> {
+    pub fn changes(&self, range: Range<u32>) -> impl Iterator<Item = (u32, Option<u32>)> {
         let first = self
             .entries
             .raw
@@ -213,28 +226,37 @@ mod tests {
     }
 
     #[test]
-    fn code_without_a_position_takes_the_nearest_before() {
+    fn code_without_a_position_takes_that_of_a_neighbour() {
         let map = AddressMap::parse(&plain_section(), Some(46)).expect("a map");
         let exact = |position| Origin {
             position,
-            behind: None,
+            other: None,
             is_exact: true,
         };
-        let near = |position, behind| Origin {
+        let near = |position, other| Origin {
             position,
-            behind,
+            other,
             is_exact: false,
         };
-        assert_eq!(map.origin(5, 0..30), Some(exact(100)));
-        assert_eq!(map.origin(8, 0..30), Some(exact(100)));
-        assert_eq!(map.origin(10, 0..30), Some(near(100, Some(90))));
+        let origin = |offset, function| map.origin(offset, function, |_| false);
+        assert_eq!(origin(5, 0..30), Some(exact(100)));
+        assert_eq!(origin(8, 0..30), Some(exact(100)));
+        assert_eq!(origin(10, 0..30), Some(near(100, Some(90))));
         // At the front of a function there is only what comes behind.
-        assert_eq!(map.origin(2, 0..30), Some(near(100, None)));
-        assert_eq!(map.origin(10, 9..30), Some(near(90, None)));
+        assert_eq!(origin(2, 0..30), Some(near(100, None)));
+        assert_eq!(origin(10, 9..30), Some(near(90, None)));
         // Entries of the next function do not count, and those before only in this one.
-        assert_eq!(map.origin(10, 0..12), Some(near(100, None)));
-        assert_eq!(map.origin(2, 0..5), None);
-        assert_eq!(map.origin(40, 30..50), None);
+        assert_eq!(origin(10, 0..12), Some(near(100, None)));
+        assert_eq!(origin(2, 0..5), None);
+        assert_eq!(origin(40, 30..50), None);
+        // Where a jump leads to between the code before and this, the code behind is nearer.
+        let entered = |offset, at: u32| map.origin(offset, 0..30, |range| range.contains(&at));
+        assert_eq!(entered(10, 9), Some(near(90, Some(100))));
+        assert_eq!(entered(10, 10), Some(near(90, Some(100))));
+        for at in [8, 11] {
+            assert_eq!(entered(10, at), Some(near(100, Some(90))));
+        }
+        assert_eq!(entered(6, 5), Some(exact(100)));
         let changes: Vec<_> = map.changes(5..13).collect();
         assert_eq!(changes, [(5, Some(100)), (9, None), (12, Some(90))]);
     }

@@ -3,11 +3,16 @@
 //! In: the bytes of an ELF file that `wasmtime compile` or `Module::serialize` made. Out: its functions, their machine
 //! code, its [`AddressMap`], and, of one with native DWARF, the sections with their relocations applied.
 
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
 use super::module::FunctionIndex;
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SymbolKind};
 
-use super::addrmap::AddressMap;
+use super::addrmap::{AddressMap, Origin};
+use crate::arch::Arch;
+use crate::disasm::{Syntax, for_arch};
 use crate::runtimes::wasmtime_function;
 
 /// A compiled module or component.
@@ -21,6 +26,8 @@ pub struct Compiled<'a> {
     pub text: &'a [u8],
     /// By rising offset.
     pub functions: Vec<Function<'a>>,
+    /// Where jumps of each of them lead, as soon as somebody asks.
+    targets: Vec<OnceLock<Vec<u32>>>,
     /// Where the code comes from; empty if the file does not tell.
     pub map: AddressMap,
     /// Whether there is a map in the file that could not be read.
@@ -79,11 +86,13 @@ impl<'a> Compiled<'a> {
         let section = file.section_by_name_bytes(b".wasmtime.addrmap");
         let section = section.and_then(|section| section.data().ok());
         let map = section.map(|section| AddressMap::parse(section, major(version)));
+        let functions = functions(&file, text.index());
         Some(Self {
             text_section: text.index(),
             text_offset,
             text: text.data().ok()?,
-            functions: functions(&file, text.index()),
+            targets: vec![OnceLock::new(); functions.len()],
+            functions,
             map_is_unreadable: matches!(map, Some(None)),
             map: map.flatten().unwrap_or_default(),
             version,
@@ -94,9 +103,71 @@ impl<'a> Compiled<'a> {
     /// The function around an offset.
     #[must_use]
     pub fn function_at(&self, offset: u32) -> Option<&Function<'a>> {
+        Some(&self.functions[self.number_at(offset)?])
+    }
+
+    fn number_at(&self, offset: u32) -> Option<usize> {
         let next = self.functions.partition_point(|f| f.offset <= offset);
-        let function = &self.functions[next.checked_sub(1)?];
-        function.range().contains(&offset).then_some(function)
+        let number = next.checked_sub(1)?;
+        let range = self.functions[number].range();
+        range.contains(&offset).then_some(number)
+    }
+
+    /// Where the code at an offset comes from.
+    #[must_use]
+    pub fn origin(&self, offset: u32) -> Option<Origin> {
+        let number = self.number_at(offset)?;
+        let is_entered = |range: RangeInclusive<u32>| {
+            let targets = self.targets(number);
+            let next = targets.partition_point(|target| target < range.start());
+            targets
+                .get(next)
+                .is_some_and(|target| range.contains(target))
+        };
+        let range = self.functions[number].range();
+        self.map.origin(offset, range, is_entered)
+    }
+
+    /// Offsets in the function around one from which on code may come from elsewhere.
+    #[must_use]
+    pub fn changes(&self, offset: u32) -> Vec<u32> {
+        let Some(number) = self.number_at(offset) else {
+            return Vec::new();
+        };
+        let changes = self.map.changes(self.functions[number].range());
+        let mut all: Vec<u32> = changes.map(|(at, _)| at).collect();
+        all.extend(self.targets(number));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Where jumps in a function lead in it.
+    fn targets(&self, number: usize) -> &[u32] {
+        let find = || {
+            let start = self.functions[number].offset;
+            let next = self.functions.get(number + 1).map(|next| next.offset);
+            let code = self.code(&self.functions[number]).unwrap_or_default();
+            let code = &code[..code
+                .len()
+                .min(next.map_or(usize::MAX, |next| (next - start) as usize))];
+            let arch = Arch::from_elf(self.file.elf_header().e_machine.get(self.file.endian()).0);
+            let mut targets = Vec::new();
+            let Some(mut disassembler) = arch.and_then(|arch| for_arch(arch, Syntax::Att)) else {
+                return targets;
+            };
+            let (mut at, mut text) = (0, String::new());
+            while at < code.len() {
+                let address = u64::from(start) + at as u64;
+                let found = disassembler.decode(&code[at..], address, &mut text);
+                targets.extend(found.target.and_then(|target| u32::try_from(target).ok()));
+                at += usize::from(found.len).max(1);
+            }
+            targets.retain(|target| (start..start + code.len() as u32).contains(target));
+            targets.sort_unstable();
+            targets
+        };
+        self.targets[number].get_or_init(find)
     }
 
     /// The machine code of a function.
@@ -214,6 +285,18 @@ mod tests {
         ] {
             assert_eq!(wasm_function(other), None);
         }
+    }
+
+    #[test]
+    fn code_that_jumps_lead_to_takes_the_position_behind_it() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/wasm/hot.cwasm");
+        let bytes = std::fs::read(path).expect("a sample");
+        let compiled = Compiled::parse(&bytes).expect("wasmtime's");
+        let of = |offset| compiled.origin(offset).map(|it| (it.position, it.other));
+        assert_eq!(of(0xcd), Some((280, Some(291))));
+        // An inner loop is left to here, also by a jump over the code before.
+        assert_eq!(of(0xce), Some((291, Some(280))));
+        assert!(compiled.changes(0).contains(&0xce));
     }
 
     #[test]

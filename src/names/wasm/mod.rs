@@ -63,8 +63,8 @@ pub struct WasmPlace {
 pub struct DwarfAddress {
     /// The address.
     pub address: u64,
-    /// Where code has no position of its own and `address` is that of the code before it: that of the code behind.
-    pub behind: Option<u64>,
+    /// Where code has no position of its own and `address` is that of a neighbour: that of the neighbour on its other side.
+    pub other: Option<u64>,
 }
 
 /// A core module that has code in the recording.
@@ -342,12 +342,8 @@ impl<'a> WasmCode<'a> {
         let Some(&CodePlace::Code(compiled, start)) = self.codes.get(&code) else {
             return Vec::new();
         };
-        let content = &self.compiled[compiled].content;
-        let Some(function) = content.function_at(start) else {
-            return Vec::new();
-        };
-        let changes = content.map.changes(function.range());
-        changes.map(|(at, _)| u64::from(at - start)).collect()
+        let changes = self.compiled[compiled].content.changes(start).into_iter();
+        changes.map(|at| u64::from(at - start)).collect()
     }
 
     /// Where an offset in a mapped file is.
@@ -387,11 +383,11 @@ impl<'a> WasmCode<'a> {
             let text = self.compiled[part.compiled?].content.text_offset;
             return Some(DwarfAddress {
                 address: text + u64::from(place.offset),
-                behind: None,
+                other: None,
             });
         }
         let code = i64::try_from(self.module(part)?.code_start).ok()?;
-        let (position, behind) = self.positions(place)?;
+        let (position, other) = self.positions(place)?;
         let shift = part.source?.2;
         let address = |position: u64| {
             let position = i64::try_from(position).ok()?;
@@ -399,7 +395,7 @@ impl<'a> WasmCode<'a> {
         };
         Some(DwarfAddress {
             address: address(position)?,
-            behind: behind.and_then(address),
+            other: other.and_then(address),
         })
     }
 
@@ -413,10 +409,8 @@ impl<'a> WasmCode<'a> {
                 None,
             ));
         };
-        let (function, _) = self.function(place)?;
-        let map = &self.compiled[compiled].content.map;
-        let origin = map.origin(place.offset, function.range())?;
-        Some((origin.position.into(), origin.behind.map(u64::from)))
+        let origin = self.compiled[compiled].content.origin(place.offset)?;
+        Some((origin.position.into(), origin.other.map(u64::from)))
     }
 
     /// What is known of the module that a part was compiled from.
@@ -477,13 +471,8 @@ impl<'a> WasmCode<'a> {
         let Some(compiled) = part.compiled else {
             return false;
         };
-        let map = &self.compiled[compiled].content.map;
-        let own = |(function, _): (&Function<'a>, _)| map.origin(place.offset, function.range());
-        part.dwarf == DwarfKind::Native
-            || self
-                .function(place)
-                .and_then(own)
-                .is_some_and(|own| own.is_exact)
+        let own = || self.compiled[compiled].content.origin(place.offset);
+        part.dwarf == DwarfKind::Native || own().is_some_and(|own| own.is_exact)
     }
 
     /// The file that lines of a module come from; none where there are none.

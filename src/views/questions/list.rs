@@ -22,6 +22,8 @@ pub struct Listed {
     pub files: Vec<File>,
     /// What has no line.
     pub unplaced: Line,
+    /// What is in code that has no position of its own, between two lines.
+    pub near: Count,
 }
 
 /// The lines of a function in a file.
@@ -60,6 +62,7 @@ pub fn listed(
     let builds = builds_apart(profile);
     // With the stack that each line was last met in.
     let mut lines: FxHashMap<Key, (Line, usize)> = FxHashMap::default();
+    let mut near = vec![Count::default(); wanted.len()];
     for (round, stack) in (1..).zip(&tally.stacks) {
         for (depth, frame) in stack.frames(profile).iter().enumerate() {
             let Some(at) = places.get(&functions.of_frame(*frame)) else {
@@ -71,6 +74,9 @@ pub fn listed(
             let (line, last) = lines.entry((*at, place, build)).or_default();
             if depth == 0 {
                 line.own.add(stack.count);
+                if profile[*frame].line.is_some_and(|line| line.near) {
+                    near[*at].add(stack.count);
+                }
             }
             if *last != round {
                 *last = round;
@@ -89,11 +95,12 @@ pub fn listed(
             }
             None => unplaced[at] = line,
         });
-    let made = wanted.iter().zip(files).zip(unplaced);
-    made.map(|((function, files), unplaced)| Listed {
+    let made = wanted.iter().zip(files).zip(unplaced).zip(near);
+    made.map(|(((function, files), unplaced), near)| Listed {
         function: *function,
         files: by_weight(files),
         unplaced,
+        near,
     })
     .collect()
 }
