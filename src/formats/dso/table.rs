@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::elf::ElfFile;
+use super::elf::{ElfFile, string_at};
 use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span};
 use super::files::{FileTrouble, Opened, Opener};
 use super::fit::MappedPart;
@@ -25,7 +25,7 @@ use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelStat
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::arch::Arch;
 use crate::diagnostics::Diagnostics;
-use crate::find::{SearchPaths, debug_origin, pid_of_perf_map};
+use crate::find::{SearchPaths, debug_origin, path_of, pid_of_perf_map};
 use crate::ids::IndexVec;
 use crate::input::Store;
 
@@ -511,6 +511,14 @@ impl<'a> DsoTable<'a> {
     #[must_use]
     pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         self.loading(id).supplementary()
+    }
+
+    /// The name of that file, if it is not at hand.
+    #[must_use]
+    pub fn missing_supplementary(&self, id: DsoId) -> Option<PathBuf> {
+        let link = self.debug(id)?.section(".gnu_debugaltlink")?.data;
+        let is_missing = self.supplementary(id).is_none();
+        is_missing.then(|| path_of(string_at(link, 0)).to_owned())
     }
 
     /// What is found in the `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`: the first that `fits`.

@@ -551,6 +551,26 @@ fn debug_files_by_build_id_and_by_link() {
 }
 
 #[test]
+fn the_file_that_debug_files_share_is_missed_by_name() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let shared = "/usr/lib/debug/.dwz/common.debug";
+    let mut elf = ElfBuilder::new(0x100);
+    elf.section(".debug_info", PROGBITS, vec![0]);
+    let link = [shared.as_bytes(), &[0], &[7; 20]].concat();
+    elf.section(".gnu_debugaltlink", PROGBITS, link);
+    write(dir.path(), "pjit-test/prog", &elf.build());
+    let missing = || {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
+        let dso = dsos.intern(PROG, DsoKind::File, None, None);
+        dsos.missing_supplementary(dso)
+    };
+    assert_eq!(missing().as_deref(), Some(Path::new(shared)));
+    write(dir.path(), &shared[1..], &binary(7, ""));
+    assert_eq!(missing(), None);
+}
+
+#[test]
 fn a_copy_in_the_cache_that_was_not_stripped_is_used() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &binary(1, ""));

@@ -99,7 +99,9 @@ pub(super) fn for_files(culprits: &[Culprit], changed: bool) -> Vec<String> {
 pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
     let (mut packages, mut unknown, mut own) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut has_modules = false;
-    for culprit in culprits {
+    let (parts, culprits): (Vec<_>, Vec<_>) =
+        culprits.iter().partition(|culprit| culprit.rest.is_some());
+    for culprit in &culprits {
         match Source::of(culprit) {
             Source::Package(name) => drop(packages.insert(name)),
             Source::UnknownPackage => unknown.push(quoted(&culprit.path)),
@@ -125,6 +127,19 @@ pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
             own.join(", ")
         ));
     }
+    fixes.extend(parts.iter().filter_map(|culprit| {
+        let rest = culprit.rest.as_ref()?;
+        let place = if rest.starts_with('/') {
+            let target = quoted(&format!("symfs{rest}"));
+            format!("to {target}, and give it: --symfs symfs")
+        } else {
+            "to there, as seen from its debug file".to_owned()
+        };
+        Some(format!(
+            "copy the {rest} that {} was built with {place}",
+            culprit.name
+        ))
+    }));
     fixes.extend(for_builds(culprits));
     if has_modules {
         fixes.push("-m reads kernel modules from their files".to_owned());
@@ -133,8 +148,8 @@ pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
 }
 
 /// What a server may have, of the first whose build is known.
-fn for_builds(culprits: &[Culprit]) -> Option<String> {
-    culprits.iter().find_map(|culprit| {
+fn for_builds<'c>(culprits: impl IntoIterator<Item = &'c Culprit>) -> Option<String> {
+    culprits.into_iter().find_map(|culprit| {
         let id = culprit.build_id.filter(|_| culprit.path.starts_with('/'))?;
         let name = &culprit.name;
         Some(format!(

@@ -21,7 +21,7 @@ use crate::perfdata::{Attr, CpuMode, Recording, Ring};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer, Scope};
 use crate::session::{Label, Samples, Session, Target};
-use crate::symbolize::{Symbol, lacks_split_files};
+use crate::symbolize::{Symbol, missing_split_file};
 
 use super::brief::{self, Brief};
 use super::stages::Stages;
@@ -323,14 +323,18 @@ impl Culprits {
     /// The heaviest first.
     fn named(self, session: &Session<'_>) -> Vec<Culprit> {
         let runtimes = Runtimes::of(session);
-        let mut named: Vec<Culprit> = self
-            .0
-            .into_iter()
-            .map(|(dso, samples)| culprit(&runtimes, dso, samples))
-            .collect();
-        named.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
-        named
+        let named = self.0.into_iter();
+        by_weight(
+            named
+                .map(|(dso, samples)| culprit(&runtimes, dso, samples))
+                .collect(),
+        )
     }
+}
+
+fn by_weight(mut culprits: Vec<Culprit>) -> Vec<Culprit> {
+    culprits.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
+    culprits
 }
 
 fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Culprit {
@@ -343,6 +347,7 @@ fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Cul
             runtime: None,
             build_id: None,
             inode: None,
+            rest: None,
         };
     };
     Culprit {
@@ -352,6 +357,7 @@ fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Cul
         runtime: runtimes.made(dso),
         build_id,
         inode: dso.inode_among_others(),
+        rest: None,
     }
 }
 
@@ -762,19 +768,25 @@ fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
 
 /// Files with samples and symbols that do not tell which functions were inlined.
 fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<Culprit> {
-    let mut found = Culprits::default();
-    for (&dso, &samples) in by_file {
-        let is_file = session.dsos.get(dso).kind == DsoKind::File;
+    let dsos = &session.dsos;
+    let runtimes = Runtimes::of(session);
+    let lacking = |(&dso, &samples): (&DsoId, &u64)| {
+        let is_file = dsos.get(dso).kind == DsoKind::File;
         // What compiled modules of WebAssembly lack, `wasm-lines` tells.
         let may_have = |elf: &ElfFile<'_>| !elf.is_compiled_wasm();
-        let is_here = is_file && session.dsos.binary(dso).is_some_and(may_have);
-        let lacks =
-            || lacks_debug_information(session, dso) || lacks_split_files(&session.dsos, dso);
-        if is_here && lacks() {
-            found.0.insert(Some(dso), samples);
-        }
-    }
-    found.named(session)
+        let is_here = is_file && dsos.binary(dso).is_some_and(may_have);
+        let lacks_all = is_here && lacks_debug_information(session, dso);
+        let rest = || {
+            dsos.missing_supplementary(dso)
+                .or_else(|| missing_split_file(dsos, dso))
+        };
+        let rest = if is_here && !lacks_all { rest() } else { None };
+        (lacks_all || rest.is_some()).then(|| Culprit {
+            rest: rest.map(|path| path.display().to_string()),
+            ..culprit(&runtimes, Some(dso), samples)
+        })
+    };
+    by_weight(by_file.iter().filter_map(lacking).collect())
 }
 
 /// Whether nothing that is at hand of a file tells which functions were inlined.

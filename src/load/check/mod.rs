@@ -264,6 +264,8 @@ pub struct Culprit {
     pub build_id: Option<BuildId>,
     /// The inode of the file, if several had its path.
     pub inode: Option<u64>,
+    /// The file that its debug information goes on in, if that is what is missing.
+    pub rest: Option<String>,
 }
 
 /// Code of which the linker or the compiler made one for several functions.

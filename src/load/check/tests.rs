@@ -38,6 +38,7 @@ fn culprit(path: &str, samples: u64) -> Culprit {
         runtime: None,
         build_id: None,
         inode: None,
+        rest: None,
     }
 }
 
@@ -398,8 +399,21 @@ fn stripped_files_have_packages() {
         ..culprit("/opt/app/server", 1)
     };
     assert_eq!(
-        for_stripped(&[known]).last().map(String::as_str),
+        for_stripped(std::slice::from_ref(&known))
+            .last()
+            .map(String::as_str),
         Some("pjit fetch may bring the debug file of server (build ID abcd)")
+    );
+    // Only a part of it is missing, and no server has a `.dwo` file.
+    let parted = Culprit {
+        rest: Some("/src/a.dwo".to_owned()),
+        ..known
+    };
+    assert_eq!(
+        for_stripped(&[parted]),
+        [
+            "copy the /src/a.dwo that server was built with to symfs/src/a.dwo, and give it: --symfs symfs"
+        ]
     );
 }
 

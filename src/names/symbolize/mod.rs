@@ -47,7 +47,7 @@ pub use run::{resolve, resolve_with};
 pub use source_map::{
     Original, OriginalFunction, OriginalName, RanTexts, Search as SourceMapSearch, SourceMaps,
 };
-pub use split::lacks_split_files;
+pub use split::missing_split_file;
 pub use store::DebugStore;
 pub use written_name::written_name;
 

@@ -25,24 +25,22 @@ pub(super) struct SplitFiles<'t, 'a> {
     missing: AtomicBool,
 }
 
-/// Whether functions of a file are described in files that are not there. Looks at few units: compilers split all of a program.
+/// A file that describes functions of a DSO, and that is not there. Looks at few units: compilers split all of a program.
 #[must_use]
-pub fn lacks_split_files<'a>(dsos: &DsoTable<'a>, dso: DsoId) -> bool {
+pub fn missing_split_file<'a>(dsos: &DsoTable<'a>, dso: DsoId) -> Option<PathBuf> {
     /// Units that are looked at.
     const FEW: usize = 64;
     // Whoever splits puts addresses there.
     let elf = dsos.debug(dso);
     let splits =
         |elf: &&ElfFile<'_>| !elf.is_big_endian() && elf.debug_section(".debug_addr").is_some();
-    let Some(elf) = elf.filter(splits) else {
-        return false;
-    };
-    let Some(info) = DebugInfo::of_elf(elf, false, None) else {
-        return false;
-    };
+    let info = DebugInfo::of_elf(elf.filter(splits)?, false, None)?;
     let files = SplitFiles::new(dsos, dso);
     let mut units = info.units().take(FEW);
-    units.any(|unit| Link::of(&info, &unit).is_some() && files.of(&info, &unit).is_none())
+    units.find_map(|unit| {
+        let link = Link::of(&info, &unit)?;
+        files.of(&info, &unit).is_none().then_some(link.path)
+    })
 }
 
 /// A unit's better half.
