@@ -8,6 +8,7 @@ use regex::{Regex, escape};
 
 use super::names::CleanName;
 use super::tails::tail;
+use crate::unseen::is_unseen;
 
 /// How a name fits, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,8 @@ pub enum Fit {
 #[derive(Debug, Clone)]
 pub struct Query {
     text: String,
+    /// With characters in place of what stands for them where names are printed.
+    name: String,
     cut: Option<Regex>,
     /// What is wrong with it, if it is no expression.
     pattern: Result<Regex, String>,
@@ -45,6 +48,7 @@ impl Query {
         });
         Self {
             text: text.to_owned(),
+            name: with_characters(text),
             cut: cut(text),
             pattern,
         }
@@ -68,7 +72,11 @@ impl Query {
         if let Some(fit) = self.fit_printed(clean, more) {
             return Some(fit);
         }
-        let Self { text, pattern, .. } = self;
+        let Self {
+            name: text,
+            pattern,
+            ..
+        } = self;
         if raw == text {
             return Some(Fit::Raw);
         }
@@ -89,7 +97,7 @@ impl Query {
     /// The same for names as tables print them, whole or cut, and for nothing else.
     #[must_use]
     pub fn fit_printed(&self, clean: &CleanName, more: &More<'_>) -> Option<Fit> {
-        let text = self.text.as_str();
+        let text = self.name.as_str();
         if more.printed.contains(&text) || more.is_printed(clean, text) {
             return Some(Fit::Printed);
         }
@@ -107,6 +115,24 @@ impl Query {
         let is_hashed = hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
         self.text.contains(' ') || self.text.ends_with(')') || is_hashed
     }
+}
+
+/// The text with the characters that `\x0a` and `\x202e` stand for where names are printed: those that a terminal does not show.
+fn with_characters(text: &str) -> String {
+    let mut parts = text.split("\\x");
+    let mut name = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let found = (2..=5).find_map(|digits| {
+            let (digits, rest) = part.split_at_checked(digits)?;
+            let c = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+            (c.is_control() || is_unseen(c)).then_some((c, rest))
+        });
+        match found {
+            Some((c, rest)) => name.extend([c.encode_utf8(&mut [0; 4]), rest]),
+            None => name.extend(["\\x", part]),
+        }
+    }
+    name
 }
 
 /// What is known of a function besides its name, and by which names tables print it.
@@ -338,6 +364,15 @@ mod tests {
         let query = Query::of("work (2 of 3)");
         let clean = CleanName::plain("work");
         assert_eq!(query.fit("work", &clean, &second), Some(Fit::Printed));
+    }
+
+    #[test]
+    fn characters_that_no_terminal_shows_are_typed_as_they_are_printed() {
+        let raw = "new\nline{a,b}\u{202e}\\x41";
+        let printed = "new\\x0aline{a,b}\\x202e\\x41";
+        assert_eq!(fit(printed, raw, None), Some(Fit::Raw));
+        assert_eq!(fit("new\\x0aline", raw, None), Some(Fit::Part));
+        assert_eq!(fit("e\\x0", raw, None), None);
     }
 
     #[test]
