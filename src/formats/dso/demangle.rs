@@ -154,7 +154,8 @@ fn demangle_rust(name: &str) -> Option<String> {
     let parsed = rustc_demangle::try_demangle(name).ok()?;
     let mut out = Bounded::of(name);
     write!(out, "{parsed:#}").ok()?;
-    Some(out.text)
+    // Of a hash alone nothing is left.
+    (!out.text.is_empty()).then_some(out.text)
 }
 
 /// Where a legacy name ends: behind `17h`, 16 hex digits and `E`.
@@ -334,23 +335,33 @@ pub fn parameters(name: &[u8]) -> Option<String> {
     (!parameters.is_empty()).then(|| without_empty_packs(parameters.to_owned()))
 }
 
-/// `_ZTh`, `_ZTv`: what kind of thunk, and the encoding behind its offsets.
+/// `_ZTh`, `_ZTv`, `_ZTc`: what kind of thunk, and the encoding behind its offsets.
 fn thunk(name: &str) -> Option<(&'static str, &str)> {
-    let number = |s: &str| {
+    fn number(s: &str) -> Option<&str> {
         let digits = s.strip_prefix('n').unwrap_or(s);
         let end = digits.find(|c: char| !c.is_ascii_digit())?;
-        digits[end..].strip_prefix('_').map(str::len)
-    };
-    let after = |s: &'_ str| number(s).map(|left| s.len() - left);
-    if let Some(rest) = name.strip_prefix("_ZTh") {
-        return Some(("non-virtual thunk to ", &rest[after(rest)?..]));
+        digits[end..].strip_prefix('_')
+    }
+    fn behind_offset(s: &str) -> Option<&str> {
+        match s.strip_prefix('h') {
+            Some(rest) => number(rest),
+            None => number(number(s.strip_prefix('v')?)?),
+        }
     }
     if let Some(rest) = name.strip_prefix("_ZGTt") {
         return Some(("transaction clone for ", rest));
     }
-    let rest = name.strip_prefix("_ZTv")?;
-    let rest = &rest[after(rest)?..];
-    Some(("virtual thunk to ", &rest[after(rest)?..]))
+    let rest = name.strip_prefix("_ZT")?;
+    if let Some(rest) = rest.strip_prefix('c') {
+        let rest = behind_offset(behind_offset(rest)?)?;
+        return Some(("covariant return thunk to ", rest));
+    }
+    let kind = if rest.starts_with('h') {
+        "non-virtual thunk to "
+    } else {
+        "virtual thunk to "
+    };
+    Some((kind, behind_offset(rest)?))
 }
 
 /// Where libiberty writes other things than the `cpp_demangle` crate: literals with suffixes, empty
@@ -701,6 +712,8 @@ mod tests {
             short("_ZN4core3ptr27drop_in_place$LT$$RF$u8$GT$17h0123456789abcdefE.llvm.1234567890"),
             "core::ptr::drop_in_place<&u8>"
         );
+        // Nothing would be left.
+        assert_eq!(short("_ZN17h0123456789abcdefE"), "h0123456789abcdef");
         assert_eq!(
             short("_RINvNtC3std3mem8align_ofjdE"),
             "std::mem::align_of::<usize, f64>"
@@ -739,6 +752,8 @@ mod tests {
         );
         assert_eq!(short("_ZN3FibILj14EE3runEv"), "Fib<14u>::run");
         assert_eq!(short("_ZTv0_n24_N1AD1Ev"), "virtual thunk to A::~A()");
+        let covariant = short("_ZTcv0_n16_h16_N1a1fEv");
+        assert_eq!(covariant, "covariant return thunk to a::f()");
         assert_eq!(short("_ZNO1A1fEv"), "A::f");
         assert_eq!(
             short("_ZNSoD1Ev"),
