@@ -18,7 +18,8 @@ const RUST_STD: [&str; 11] = [
 ];
 
 /// Crates that Rust's library has in it, and programs have as well.
-const VENDORED: [&str; 9] = [
+const VENDORED: [&str; 10] = [
+    "dlmalloc",
     "rustc_demangle",
     "gimli",
     "addr2line",

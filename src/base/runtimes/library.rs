@@ -19,6 +19,7 @@ fn is_namespace(name: &str) -> bool {
             | "proc_macro"
             | "test"
             | "compiler_builtins"
+            | "dlmalloc"
             | "hashbrown"
             | "std_detect"
             | "panic_unwind"

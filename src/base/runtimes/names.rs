@@ -173,6 +173,36 @@ pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Without the hashes of crates that LLVM's linker for WebAssembly leaves in Rust's names: `core::fmt::write` of
+/// `core[c5930c85a12de822]::fmt::write`. They are other ones in each build.
+#[must_use]
+pub fn without_crate_hashes(name: &str) -> Cow<'_, str> {
+    let bytes = name.as_bytes();
+    let mut out = String::new();
+    let mut copied = 0;
+    for at in memchr::memchr_iter(b'[', bytes) {
+        let is_behind_word =
+            at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+        let digits = bytes[at + 1..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let behind = at + 1 + digits.count();
+        // `wasm[0]` has a number.
+        let is_hash = is_behind_word
+            && (10..=17).contains(&(behind - at))
+            && bytes.get(behind) == Some(&b']');
+        if is_hash {
+            out.push_str(&name[copied..at]);
+            copied = behind + 1;
+        }
+    }
+    if copied == 0 {
+        return name.into();
+    }
+    out.push_str(&name[copied..]);
+    out.into()
+}
+
 /// Without what compilers and linkers put behind: hashes of Rust, versions of symbols, numbers of clones.
 #[must_use]
 pub fn native(name: &str) -> &str {
@@ -470,6 +500,29 @@ mod tests {
             ("prog", "prog"),
         ] {
             assert_eq!(clean_object(path), clean);
+        }
+    }
+
+    #[test]
+    fn hashes_of_crates_go_and_numbers_stay() {
+        for (name, clean) in [
+            ("core[c5930c85a12de822]::fmt::write", "core::fmt::write"),
+            (
+                "<f64 as core[c5930c85a12de822]::str::traits::FromStr>::from_str",
+                "<f64 as core::str::traits::FromStr>::from_str",
+            ),
+            (
+                "alloc[1a2b3c4d5e6f7a]::raw_vec::finish_grow::<alloc[1a2b3c4d5e6f7a]::alloc::Global>",
+                "alloc::raw_vec::finish_grow::<alloc::alloc::Global>",
+            ),
+            (
+                "wasm[0]::function[1234567]::f",
+                "wasm[0]::function[1234567]::f",
+            ),
+            ("<[u8; 4]>::f", "<[u8; 4]>::f"),
+            ("operator[]", "operator[]"),
+        ] {
+            assert_eq!(without_crate_hashes(name), clean);
         }
     }
 

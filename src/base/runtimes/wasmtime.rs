@@ -27,7 +27,7 @@ pub(super) const WASMTIME: Runtime = Runtime {
     runs_copies: true,
     lapses: &[Lapse::NoClose, Lapse::Repeats],
     habit: |_| Habit::FramePointers,
-    clean: |name| CleanName::plain(names::native(name)),
+    clean: |name| CleanName::plain(&names::without_crate_hashes(names::native(name))),
     kind,
     tier,
     own: Some("WebAssembly without its C and Rust library"),
@@ -128,10 +128,10 @@ fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
     of_module(clean, kind, "guest")
 }
 
-fn kind(name: &str, _: &CleanName) -> Kind {
+fn kind(name: &str, clean: &CleanName) -> Kind {
     if is_host(name) {
         Kind::Runtime
-    } else if is_standard(name) {
+    } else if is_standard(&clean.name) {
         Kind::Std
     } else {
         Kind::Own

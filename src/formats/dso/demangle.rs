@@ -11,6 +11,7 @@ use std::fmt::{self, Write};
 use super::misplaced::in_place;
 use super::packs::whole_packs;
 use super::rust_names::plain_rust;
+use crate::runtimes::names::without_crate_hashes;
 
 /// How mangled names are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,7 +51,10 @@ pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
             None => Cow::Borrowed(text),
         };
     }
-    demangle_known(text, style).map_or(Cow::Borrowed(text), Cow::Owned)
+    match demangle_known(text, style) {
+        Some(shown) => shown.into(),
+        None => without_crate_hashes(text),
+    }
 }
 
 /// Whether a compiler of C++ spelled a name. Rust's older names begin in the same way, and end with a hash.

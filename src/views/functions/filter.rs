@@ -9,13 +9,14 @@ use regex::{Regex, RegexSet};
 
 use super::kinds::OwnRules;
 use super::payers::{Paid, Payers};
+use super::table::object_label;
 use super::tally::Count;
 use super::{Functions, folder};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, Facet, Facets, FacetsId, Frame, FrameId, ObjectId, Profile, Sample,
-    SampleFilter, SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
+    CommId, Entry, EventId, Facet, Facets, FacetsId, Frame, FrameId, Object, ObjectId, Profile,
+    Sample, SampleFilter, SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
 use crate::run_state::RunState;
 use crate::runtimes::CleanName;
@@ -494,6 +495,35 @@ impl FrameNames {
         (found.into_iter().map(|(id, _)| id).collect(), fit)
     }
 
+    /// What a text names to the letter, if it means another thing as an expression: `V::operator+=`, `[unknown]`. Marks of missing frames
+    /// are no functions, and have nothing.
+    fn exact(&self, profile: &Profile, query: &Query) -> Option<Exact> {
+        let text = query.text();
+        if !text.contains(SIGNS) {
+            return None;
+        }
+        let (symbols, fit) = self.named(profile, query);
+        if matches!(fit, Some(Fit::Printed | Fit::Raw | Fit::Name)) {
+            return Some(Exact {
+                symbols,
+                ..Exact::default()
+            });
+        }
+        let is_it = |object: &Object| {
+            object.long_name == text || object_label(Some(object), object.is_kernel) == text
+        };
+        let objects = profile.objects.iter_enumerated();
+        let objects = objects.filter(|(_, object)| is_it(object));
+        let objects: Vec<ObjectId> = objects.map(|(id, _)| id).collect();
+        let is_unknown = text == super::UNKNOWN;
+        let is_mark = StackEnd::ALL.iter().any(|end| end.mark() == Some(text));
+        (is_unknown || is_mark || !objects.is_empty()).then_some(Exact {
+            symbols: Vec::new(),
+            objects,
+            is_unknown,
+        })
+    }
+
     /// By frame: whether a pattern matches it. Each symbol and object is tried once.
     fn matching(
         &self,
@@ -503,14 +533,8 @@ impl FrameNames {
     ) -> IndexVec<FrameId, bool> {
         let set = &patterns.set;
         let mut has_met = vec![false; patterns.queries.len()];
-        // `V::operator+=` is a name, and as an expression finds others.
-        let exact = patterns.queries.iter().map(|query| {
-            let is_name = |fit| matches!(fit, Some(Fit::Printed | Fit::Raw | Fit::Name));
-            let has_signs = query.text().contains(SIGNS);
-            let found = has_signs.then(|| self.named(profile, query));
-            found.filter(|(_, fit)| is_name(*fit)).map(|(ids, _)| ids)
-        });
-        let exact: Vec<Option<Vec<SymbolId>>> = exact.collect();
+        let queries = patterns.queries.iter();
+        let exact: Vec<Option<Exact>> = queries.map(|of| self.exact(profile, of)).collect();
         let mut tried = |texts: &[&str]| {
             let mut is_any = false;
             for text in texts {
@@ -534,11 +558,13 @@ impl FrameNames {
             })
             .collect();
         let objects = profile.objects.iter();
-        let objects: IndexVec<ObjectId, bool> =
+        let mut objects: IndexVec<ObjectId, bool> =
             objects.map(|object| tried(&[&object.long_name])).collect();
-        let is_unknown = tried(&[super::UNKNOWN]);
+        let mut is_unknown = tried(&[super::UNKNOWN]);
         // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
-        for (query, _) in patterns.queries.iter().zip(has_met).filter(|(_, met)| !met) {
+        let missed = patterns.queries.iter().zip(&exact).zip(has_met);
+        let missed = missed.filter(|((_, exact), has_met)| exact.is_none() && !has_met);
+        for ((query, _), _) in missed {
             let (found, fit) = self.named(profile, query);
             if fit == Some(Fit::Cut) {
                 let full = |id: &SymbolId| (&self.clean[id.index()].name, &profile[*id].parameters);
@@ -549,8 +575,10 @@ impl FrameNames {
             }
             found.into_iter().for_each(|id| symbols[id] = true);
         }
-        for id in exact.into_iter().flatten().flatten() {
-            symbols[id] = true;
+        for exact in exact.into_iter().flatten() {
+            exact.symbols.into_iter().for_each(|id| symbols[id] = true);
+            exact.objects.into_iter().for_each(|id| objects[id] = true);
+            is_unknown |= exact.is_unknown;
         }
         let frames = profile.frames.iter().map(|frame| {
             let of_symbol = match frame.symbol {
@@ -561,6 +589,15 @@ impl FrameNames {
         });
         frames.collect()
     }
+}
+
+/// What a text names to the letter.
+#[derive(Default)]
+struct Exact {
+    symbols: Vec<SymbolId>,
+    objects: Vec<ObjectId>,
+    /// What has no name.
+    is_unknown: bool,
 }
 
 /// Makes new stacks of old ones.
@@ -769,6 +806,8 @@ mod tests {
             ("V::operator()", 8),
             ("operator", 15),
             ("operator[+|]", 6),
+            // A mark, which is no function, and no class of characters.
+            ("[cut]", 0),
         ] {
             assert_eq!(left(text), (weight, Vec::new()), "{text}");
         }

@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Activity] = &[
             __rust_(alloc|dealloc|realloc|alloc_zeroed)|__rdl_\w+|__rg_\w+|alloc::alloc::\w+|_?rjem_\w+|je_\w+|
             _rjem_je_\w+|arena_(?:malloc|dalloc|ralloc|slab|bin|run|chunk)\w*|
             large_(?:malloc|dalloc|palloc)\w*|mi_(?:malloc|free|heap|page|segment|realloc|calloc|zalloc|new|
-            bin)\w*|_mi_\w+|tc_(?:malloc|free|new|delete)\w*|tcmalloc::.*|dlmalloc|dlfree|dlrealloc|talc::.*|
+            bin)\w*|_mi_\w+|tc_(?:malloc|free|new|delete)\w*|tcmalloc::.*|dlmalloc|dlfree|dlrealloc|<?dlmalloc::.*|talc::.*|
             wee_alloc.*|g_(?:try_)?(?:malloc|realloc|free|slice_(?:alloc|free))(?:0|1|0?_n|_sized)?|
             pas_\w+|snmalloc::.*)$",
     ),
