@@ -300,6 +300,17 @@ pub fn quality_line(profile: &Profile, event: Option<EventId>) -> String {
     line
 }
 
+/// Of several events that whose samples have the fewest names: a share of all samples is true of none.
+fn least_resolved(profile: &Profile) -> Option<String> {
+    let events = profile.quality.events.iter_enumerated();
+    let shares = events.filter(|(_, of)| of.samples > 0);
+    let shares = shares.map(|(id, of)| (percent(of.unresolved_samples, of.samples), id));
+    let shares: Vec<(f64, EventId)> = shares.collect();
+    let (share, id) = *shares.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let name = &profile.events.get(id)?.name;
+    (shares.len() > 1).then(|| format!(" ({share:.2}% of {})", harmless(name)))
+}
+
 /// Its shares and numbers alone, without names of files.
 #[must_use]
 pub fn quality_figures(profile: &Profile, event: Option<EventId>) -> String {
@@ -328,10 +339,11 @@ pub fn quality_figures(profile: &Profile, event: Option<EventId>) -> String {
     } else if recorded > 0 {
         parts.extend(as_recorded(profile, &figures, recorded));
     }
-    parts.push(format!(
-        "{:.2}% unresolved",
-        percent(*unresolved_samples, *samples)
-    ));
+    let mut unresolved = format!("{:.2}% unresolved", percent(*unresolved_samples, *samples));
+    if event.is_none() && *unresolved_samples > 0 {
+        unresolved.extend(least_resolved(profile));
+    }
+    parts.push(unresolved);
     if *doubtful_samples > 0 {
         let share = percent(*doubtful_samples, *samples);
         parts.push(format!("{share:.2}% by a doubtful name"));

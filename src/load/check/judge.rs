@@ -342,7 +342,7 @@ fn brief(brief: &Brief, out: &mut Vec<Draft>) {
         _ => return,
     };
     let text = format!(
-        "{}; up to {} of {} that all ran is not in the recording",
+        "{}; about {} of {} that all ran is not in the recording",
         ended_before(brief),
         Unit::Nanoseconds.human(brief.missing),
         Unit::Nanoseconds.human(brief.missing.saturating_add(brief.sampled)),
