@@ -87,8 +87,8 @@ impl Sides<'_> {
         );
         let named = and_more(&profile.recording.path, self.more.len());
         caption.compare(&named, &base_named);
-        let new = [&[self.load.source.path().to_owned()], self.more].concat();
-        let shared = told_apart(self.base, &new).map_err(AskError::Request)?;
+        let new_paths = [&[self.load.source.path().to_owned()], self.more].concat();
+        let shared = told_apart(self.base, &new_paths).map_err(AskError::Request)?;
         let name = &profile[event].name;
         let (mut base, mut folded) = (Side::default(), None);
         for path in self.base {
@@ -152,7 +152,7 @@ impl Sides<'_> {
                 .for_each(|paths| flame::rename_program(paths, program));
             caption.say(&program.text());
         }
-        let runs = [new.len(), base.len()];
+        let counts = [new.len(), base.len()];
         let [names, of_new] = names_in_new(&base_runs, &new_runs);
         base.iter_mut()
             .for_each(|paths| flame::rename_functions(paths, &names));
@@ -166,7 +166,7 @@ impl Sides<'_> {
         };
         let findings = Findings {
             of: Findings::of(&both.identities, &comparison, &names, is_amount),
-            scale: [1.0 / runs[0] as f64, factor / runs[1] as f64],
+            scale: [1.0 / counts[0] as f64, factor / counts[1] as f64],
             note: joined(note(&comparison), scaled(factor)),
         };
         Ok((both.flame, findings))
@@ -201,9 +201,9 @@ impl Sides<'_> {
         let path = profile.recording.path.clone();
         leave_out(profile);
         filter(profile, self.filters, &OwnRules::default())?;
-        let names = |name: &str| {
+        let names = |wanted: &str| {
             let names = profile.events.iter().map(|event| event.name.as_str());
-            position(names, name).map(EventId::from_usize)
+            position(names, wanted).map(EventId::from_usize)
         };
         let found = names(name).or_else(|| names(plain_name(name)));
         let problem = || AskError::Absent(format!("{path}: no samples of event '{name}'"));
@@ -243,9 +243,9 @@ fn read_folded(
 ) -> Result<Paths, AskError> {
     /// Positions in them are numbers of 32 bits.
     const MOST: u64 = 1 << 32;
-    let is_small = |size: u64| {
+    let is_small = |length: u64| {
         let problem = || format!("{}: more than 4 GB of folded stacks", path.display());
-        require(size < MOST, problem)
+        require(length < MOST, problem)
     };
     is_small(size)?;
     let read = file.take(MOST).read_to_end(&mut bytes);

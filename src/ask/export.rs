@@ -92,13 +92,13 @@ impl Question for Export {
         let threads = load.reading.threads;
         let (mut profile, _) = request.profile_of(&load, library)?;
         tell_lost(&profile, diag);
-        let name = request.event.as_deref();
+        let asked = request.event.as_deref();
         let mut event = EventId::default();
         let (mut when, mut phases) = (None, Vec::new());
         match format {
             Export::Firefox { per_cpu } => {
-                event = shown_event(&profile, name)?;
-                tell_other(&profile, (event, name), diag);
+                event = shown_event(&profile, asked)?;
+                tell_other(&profile, (event, asked), diag);
                 when = is_whole.then(|| over_time_of(&profile)).flatten();
                 let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
                 require(has_cpu || !per_cpu, || {
@@ -115,8 +115,8 @@ impl Question for Export {
         }
         let is_wall = matches!(format, Export::Speedscope { wall: true, .. });
         // These formats keep events apart.
-        if is_wall || name.is_some() && !matches!(format, Export::Firefox { .. }) {
-            event = shown_event(&profile, name)?;
+        if is_wall || asked.is_some() && !matches!(format, Export::Firefox { .. }) {
+            event = shown_event(&profile, asked)?;
             profile.entries.retain(|entry| entry.event == event);
             profile.samples.retain(|sample| sample.event == event);
         }

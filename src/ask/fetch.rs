@@ -69,8 +69,8 @@ impl Fetchable {
             unproven,
         } = lacking;
         self.samples += samples;
-        for (name, samples) in unproven {
-            *self.unproven.entry(name).or_default() += samples;
+        for (name, count) in unproven {
+            *self.unproven.entry(name).or_default() += count;
         }
         let files = builds
             .into_iter()

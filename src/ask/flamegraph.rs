@@ -201,12 +201,12 @@ fn flame(
         filters: &request.filters,
         absolute: view.comparison.absolute,
     };
-    let of = |profile: &Profile, event: EventId, functions: Option<&Known>| match functions {
+    let of = |other: &Profile, found: EventId, functions: Option<&Known>| match functions {
         Some(functions) => {
-            let options = view.options(Some(event), Naming::Whole, threads);
-            flame::paths_as(profile, &options, Names::Apart(functions))
+            let options = view.options(Some(found), Naming::Whole, threads);
+            flame::paths_as(other, &options, Names::Apart(functions))
         }
-        None => flame::paths(profile, &view.options(Some(event), Naming::Folded, threads)),
+        None => flame::paths(other, &view.options(Some(found), Naming::Folded, threads)),
     };
     let (flame, findings) = sides.join((profile, event), &of, caption, library)?;
     for line in &caption.differences {
@@ -252,9 +252,9 @@ fn readable(request: &Request<Flamegraph>, (profile, event): (&Profile, EventId)
         folds_runtime: has_runtime && !view.look.with_runtime,
         folds_runs: false,
     };
-    let tree = |look| {
+    let tree = |how| {
         flame::plant(
-            flame::paths_as(profile, &options, Names::Readable(look)),
+            flame::paths_as(profile, &options, Names::Readable(how)),
             threads,
         )
     };

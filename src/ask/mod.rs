@@ -221,9 +221,9 @@ impl Asked {
     fn of(
         (mut profile, evidence): (Profile, &[Evidence]),
         (filters, own): (&Filters, &OwnRules),
-        (event, keeps_idle, limits): (Option<&str>, bool, Limits),
+        (asked, keeps_idle, limits): (Option<&str>, bool, Limits),
     ) -> Result<Self, AskError> {
-        let narrowed = narrow(&mut profile, (event, keeps_idle), (filters, own))?;
+        let narrowed = narrow(&mut profile, (asked, keeps_idle), (filters, own))?;
         let event = narrowed.event;
         let functions = Functions::of(&profile, own);
         let tally = Tally::of(&profile, &functions, event);
@@ -254,12 +254,12 @@ fn facts(
     // Of several recordings the worst one of those that are shown speaks for all, under its name.
     let counted = counted_by(&summary.name);
     let has_it = |of: &&Evidence| {
-        let mut names = of.events.iter().map(|event| counted_by(&event.name));
+        let mut names = of.events.iter().map(|each| counted_by(&each.name));
         names.any(|name| name == counted)
     };
     let are_shown = evidence.iter().any(|of| has_it(&of));
     let verdicts = evidence.iter().filter(|of| !are_shown || has_it(of));
-    let verdicts = verdicts.map(|evidence| judge_for(evidence, about.clone(), limits));
+    let verdicts = verdicts.map(|one| judge_for(one, about.clone(), limits));
     let badness = |verdict: &Verdict| {
         let levels = [Level::Fail, Level::Warn];
         let count = |level| {

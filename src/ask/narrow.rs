@@ -31,7 +31,7 @@ pub(super) fn narrow(
     let mut left = IndexVec::new();
     if !keeps_idle {
         left = leave_out(profile);
-        let has_samples = profile.events.iter().any(|event| event.samples > 0);
+        let has_samples = profile.events.iter().any(|each| each.samples > 0);
         require(has_samples, || {
             let path = &profile.recording.path;
             format!("{path}: all samples are of idle processors: --idle keeps them")
@@ -86,8 +86,8 @@ pub(super) fn filter(
         )
     };
     let lines: IndexVec<EventId, String> = kept.iter().map(line).collect();
-    for (event, line) in profile.events.iter_mut().zip(&lines) {
-        event.notes.push(line.clone());
+    for (event, note) in profile.events.iter_mut().zip(&lines) {
+        event.notes.push(note.clone());
     }
     Ok(lines)
 }

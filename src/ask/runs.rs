@@ -218,9 +218,9 @@ impl<'r, 'l> Reading<'r, 'l> {
             load.time_said = load.time_said.map(|said| format!("all but {said}"));
         }
         load.reading.threads = threads;
-        let (profile, evidence) = library.examine(&load)?;
+        let (whole, evidence) = library.examine(&load)?;
         let asked = Asked::of(
-            (profile, &[evidence]),
+            (whole, &[evidence]),
             (self.filters, self.own),
             (self.event, self.keeps_idle, self.limits),
         )?;

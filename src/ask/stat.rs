@@ -77,7 +77,7 @@ fn of_samples(
     if profile.events.iter().any(|event| event.is_tracepoint) {
         let blocks = weight(load, Spec::Heap(weigh::spec::Heap::AllocCount));
         let is_whole = profile.recording.lost == 0;
-        seen.allocations = blocks.map(|profile| (total(&profile).1, !is_whole));
+        seen.allocations = blocks.map(|weighed| (total(&weighed).1, !is_whole));
     }
     let mut totals = sampled(&profile, seen);
     if !keeps_idle {

@@ -291,7 +291,7 @@ fn in_order(lines: &[Line]) -> Vec<(Level, String)> {
     let (ordered, beside): (Vec<_>, Vec<_>) =
         lines.iter().partition(|line| matches!(line, Line::One(..)));
     let [ordered, mut beside] =
-        [ordered, beside].map(|lines| -> Vec<_> { lines.into_iter().map(Line::text).collect() });
+        [ordered, beside].map(|part| -> Vec<_> { part.into_iter().map(Line::text).collect() });
     beside.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
     ordered.into_iter().chain(beside).collect()
 }

@@ -244,7 +244,7 @@ impl Metric {
     /// # Errors
     /// Names what is missing.
     pub fn events(&self, names: &[&str]) -> Result<(Vec<usize>, Vec<usize>), String> {
-        let side = |side: &Side| {
+        let of_side = |side: &Side| {
             let found = side.events(names);
             if found.is_empty() {
                 Err(format!("{}: no event {}", self.heading, side.name()))
@@ -252,7 +252,7 @@ impl Metric {
                 Ok(found)
             }
         };
-        let (above, below) = (side(&self.above)?, side(&self.below)?);
+        let (above, below) = (of_side(&self.above)?, of_side(&self.below)?);
         let in_modes = |events: &[usize], modes: Modes| {
             let all = events.iter().map(|&index| (index, names[index]));
             let of = all.map(|(index, name)| (index, pmu(name), Modes::of(name)));
@@ -267,14 +267,14 @@ impl Metric {
         let mut modes: Vec<Modes> = (1..=Modes::ALL.0).map(Modes).collect();
         modes.sort_by_key(|modes| std::cmp::Reverse(modes.0.count_ones()));
         // Each PMU of a side has them.
-        let cover = |all: &[usize], kept: &[usize], modes: Modes| {
+        let cover = |all: &[usize], kept: &[usize], shared: Modes| {
             let of_pmu = |wanted| {
                 let of = kept.iter().map(|index| names[*index]);
                 let of = of.filter(|name| pmu(name) == wanted);
-                of.fold(0, |all, name| all | Modes::of(name).0)
+                of.fold(0, |joined, name| joined | Modes::of(name).0)
             };
             let mut pmus = all.iter().map(|index| pmu(names[*index]));
-            pmus.all(|pmu| of_pmu(pmu) == modes.0)
+            pmus.all(|pmu| of_pmu(pmu) == shared.0)
         };
         let pairs = modes.into_iter().map(|modes| {
             let sides = (in_modes(&above, modes), in_modes(&below, modes));

@@ -118,8 +118,8 @@ pub(crate) fn write_in_parallel<S>(
         drop(sender);
         let mut early = BTreeMap::new();
         let mut written = 0;
-        for (piece, text) in made {
-            early.insert(piece, text);
+        for (piece, result) in made {
+            early.insert(piece, result);
             while let Some(text) = early.remove(&written) {
                 let mut text = text?;
                 out.write_all(&text)?;

@@ -17,8 +17,8 @@ impl FromStr for Tag {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WANTED: &str = "takes KEY=VALUE, as in host=web-1";
         let (key, value) = text.split_once('=').ok_or(WANTED)?;
-        let is_name = |key: &str| {
-            key.chars()
+        let is_name = |word: &str| {
+            word.chars()
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
         };
         let begins = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

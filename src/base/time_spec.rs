@@ -197,16 +197,16 @@ fn absolute(part: &str) -> Option<Range> {
 fn nanoseconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.get(..fraction.len().min(9))?;
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !are_digits(seconds) || !are_digits(fraction) {
         return None;
     }
-    let fraction = format!("{digits:0<9}").parse::<u64>().ok()?;
+    let billionths = format!("{digits:0<9}").parse::<u64>().ok()?;
     seconds
         .parse::<u64>()
         .ok()?
         .checked_mul(1_000_000_000)?
-        .checked_add(fraction)
+        .checked_add(billionths)
 }
 
 /// Numbers of `--phase`, such as `2` or `1,3`.
@@ -258,12 +258,12 @@ pub fn parse_quantum(text: &str) -> Result<u64, String> {
 pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let range = first
+        let (begin, end) = part.split_once('-').unwrap_or((part, part));
+        let range = begin
             .trim()
             .parse::<u32>()
             .ok()
-            .zip(last.trim().parse::<u32>().ok());
+            .zip(end.trim().parse::<u32>().ok());
         let (first, last) = range
             .filter(|(first, last)| first <= last && *last < 1 << 20)
             .ok_or_else(|| format!("-C takes numbers of processors such as 0-2,5, not '{part}'"))?;

@@ -243,7 +243,7 @@ struct PerfArgs {
 fn percent_type(name: &str) -> Result<PercentType, String> {
     let known = PercentType::NAMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, kind)| *kind).ok_or_else(|| {
-        let names: Vec<&str> = PercentType::NAMES.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = PercentType::NAMES.iter().map(|(each, _)| *each).collect();
         format!("takes {}", names.join(", "))
     })
 }

@@ -63,12 +63,12 @@ pub(super) fn write(
     with_progress(diag, || ask_each(requests, &library, each))?;
     io::stderr().write_all(failures.concat().as_bytes())?;
     let failed = failures.len();
-    let failures = match failed {
+    let note = match failed {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
     let line = format!(
-        "{}: {}{failures}, {}",
+        "{}: {}{note}, {}",
         harmless(&root.display().to_string()),
         plural(requests.len(), "recording"),
         plural(rows, "row")

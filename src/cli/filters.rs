@@ -93,9 +93,9 @@ impl SpanArgs {
         let Some((option, text)) = within.or(between) else {
             return Ok(None);
         };
-        let slowest = self.slowest.as_ref().map(|text| {
-            let slowest = Slowest::parse(text)?;
-            Ok::<_, String>((slowest, text.clone()))
+        let slowest = self.slowest.as_ref().map(|given| {
+            let slowest = Slowest::parse(given)?;
+            Ok::<_, String>((slowest, given.clone()))
         });
         Ok(Some(Spans {
             pair: Pair::parse(text).map_err(|error| format!("{option}: {error}"))?,

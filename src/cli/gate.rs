@@ -177,10 +177,12 @@ impl RuleArgs {
             })?;
             let limit = percent("--max-share", limit)?;
             let kind = text.strip_prefix("kind:");
-            if let Some(word) = kind.filter(|word| !is_kind(word)) {
-                let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+            if let Some(unknown) = kind.filter(|name| !is_kind(name)) {
+                let known: Vec<&str> = Kind::ALL.iter().map(|each| each.word()).collect();
                 let known = known.join(", ");
-                return Err(format!("--max-share has no kind '{word}': one of {known}"));
+                return Err(format!(
+                    "--max-share has no kind '{unknown}': one of {known}"
+                ));
             }
             rules.push(if text.starts_with("kind:") || text.starts_with("lib:") {
                 Rule::MaxPart(text.to_owned(), limit)

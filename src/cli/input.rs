@@ -424,8 +424,8 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, String> {
     let cannot = |error: std::io::Error| format!("--from {}: {error}", list.display());
     let is_stdin = list.as_os_str() == "-";
     let mut text = String::new();
-    let read = |from: &mut dyn std::io::Read, text: &mut String| {
-        std::io::Read::read_to_string(&mut std::io::Read::take(from, MOST + 1), text)
+    let read = |from: &mut dyn std::io::Read, into: &mut String| {
+        std::io::Read::read_to_string(&mut std::io::Read::take(from, MOST + 1), into)
     };
     if is_stdin {
         read(&mut std::io::stdin().lock(), &mut text).map_err(cannot)?;

@@ -102,7 +102,7 @@ impl<U> Deref for Less<U> {
 
 impl<U: Unfit> Args for Less<U> {
     fn augment_args(command: Command) -> Command {
-        let hidden = |command: Command, id: &&str| command.mut_arg(*id, |arg| arg.hide(true));
+        let hidden = |built: Command, id: &&str| built.mut_arg(*id, |arg| arg.hide(true));
         U::OPTIONS
             .iter()
             .copied()

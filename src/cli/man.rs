@@ -109,14 +109,14 @@ fn of_verb(verb: &str, mut command: Syntax) -> Vec<u8> {
         }
     }
     section(&mut out, "EXAMPLES");
-    for (number, (command, what)) in page.examples.iter().enumerate() {
+    for (number, (example, what)) in page.examples.iter().enumerate() {
         if number > 0 {
             line(&mut out, ".PP");
         }
         if !what.is_empty() {
             text(&mut out, &format!("{what}:"));
         }
-        unfilled(&mut out, &format!("    {command}"));
+        unfilled(&mut out, &format!("    {example}"));
     }
     options(&mut out, &command);
     if !page.notes.contains("Exit status") {
@@ -170,13 +170,13 @@ fn described(arg: &Arg) -> String {
 fn overview() -> Vec<u8> {
     let mut whole = Cli::command();
     whole.build();
-    let about = |command: &Syntax| {
+    let about_of = |command: &Syntax| {
         command
             .get_about()
             .map(ToString::to_string)
             .unwrap_or_default()
     };
-    let mut out = titled("pjit", &about(&whole));
+    let mut out = titled("pjit", &about_of(&whole));
     section(&mut out, "SYNOPSIS");
     text(&mut out, "pjit COMMAND [OPTIONS]");
     section(&mut out, "EXAMPLES");
@@ -188,7 +188,10 @@ fn overview() -> Vec<u8> {
     for (group, verbs) in GROUPS {
         line(&mut out, &format!(".SS {group}"));
         for verb in verbs {
-            let about = whole.find_subcommand(verb).map(about).unwrap_or_default();
+            let about = whole
+                .find_subcommand(verb)
+                .map(about_of)
+                .unwrap_or_default();
             tagged(&mut out, &format!("pjit-{verb}(1)"), &about);
         }
     }

@@ -261,7 +261,7 @@ fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
     let mut all = Cli::command();
     all.build();
     let mut words = args.iter().skip(1);
-    let command = words.find_map(|word| all.find_subcommand(word))?;
+    let command = words.find_map(|verb| all.find_subcommand(verb))?;
     let names = command.get_arguments().filter_map(|arg| arg.get_long());
     let mut names: Vec<&str> = names.filter(|name| name.starts_with(start)).collect();
     names.sort_unstable();

@@ -523,12 +523,12 @@ mod recording {
         }
         let mut failed = vec![(0, 0); sides.len()];
         for number in 1..=runs {
-            for ((side, target), failed) in sides.iter().zip(&mut failed) {
+            for ((side, target), tally) in sides.iter().zip(&mut failed) {
                 let folder = Path::new(side).join(format!("{number:02}"));
                 let recorded = run::record(prepared.run_in(target.clone(), &folder))?;
                 worst = worst.max(recorded.status);
                 if recorded.status != 0 {
-                    *failed = (failed.0 + 1, recorded.status);
+                    *tally = (tally.0 + 1, recorded.status);
                 }
             }
         }
@@ -689,8 +689,8 @@ mod recording {
             numbers.samples > 30 && numbers.named.is_some_and(|share| share < least)
         });
         let is_broken = counted.is_some_and(|numbers| {
-            let least = Limits::MIN_COMPLETE / 100.0;
-            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < least)
+            let limit = Limits::MIN_COMPLETE / 100.0;
+            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < limit)
         });
         let mut restarts = recorded.notes.iter().filter(|note| note.is_next);
         let restart = restarts.find_map(|note| note.remedy.as_deref());

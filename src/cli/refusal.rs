@@ -48,7 +48,7 @@ impl Refusal {
 /// A message, with what to type below it.
 #[must_use]
 pub fn said(level: &str, text: &str, hint: Option<&str>) -> String {
-    let line = |level: &str, text: &str| format!("{level}: {}\n", harmless(&plain(text)));
+    let line = |head: &str, body: &str| format!("{head}: {}\n", harmless(&plain(body)));
     let mut lines = line(level, text);
     if let Some(hint) = hint {
         lines.push_str(&line("hint", hint));
@@ -132,10 +132,10 @@ pub(super) fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
                 .collect();
             let text = format!("{program} needs {}", missing.join(" and "));
             // An option that is missing is in few examples, a word in all.
-            let option = missing.iter().find(|name| name.starts_with("--"));
-            let has = |example: &str| match option.map(String::as_str) {
+            let lacking = missing.iter().find(|name| name.starts_with("--"));
+            let has = |example: &str| match lacking.map(String::as_str) {
                 Some("--output") => example.contains(" -o "),
-                Some(option) => example.contains(option),
+                Some(word) => example.contains(word),
                 None => true,
             };
             let examples = verb.map_or(&[][..], |verb| page(verb).examples);

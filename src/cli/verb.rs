@@ -162,7 +162,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
             .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+            .is_some_and(|failure| failure.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 

@@ -156,7 +156,7 @@ impl Door {
                 // Where no /proc is mounted, as in a bare root: the same way once more.
                 let file = system::open_again(self)?;
                 let again = file.metadata()?;
-                let identity = |meta| os::identity(&self.path, meta);
+                let identity = |of| os::identity(&self.path, of);
                 if identity(&again) == identity(meta) {
                     Ok(file)
                 } else {
@@ -344,7 +344,7 @@ fn resolve(root: &Path, path: &Path) -> Option<PathBuf> {
             // What is left again need not be there.
             Err(e)
                 if e.kind() == std::io::ErrorKind::NotFound
-                    && !pending.iter().any(|part| part == b"..") =>
+                    && !pending.iter().any(|later| later == b"..") =>
             {
                 return None;
             }
@@ -425,8 +425,8 @@ mod system {
         };
         let folder = match from {
             Some(folder) => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                Some(open(folder, flags, Mode::empty())?)
+                let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                Some(open(folder, folder_flags, Mode::empty())?)
             }
             None => None,
         };
@@ -446,8 +446,8 @@ mod system {
             Ok(file) => Ok(file.into()),
             // Kernels before 5.6, and filters of system calls that do not know it.
             Err(Errno::NOSYS | Errno::PERM) => {
-                let path = other::inside(door)?;
-                Ok(open(path, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
+                let resolved = other::inside(door)?;
+                Ok(open(resolved, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
             }
             Err(error) => Err(error.into()),
         }

@@ -143,7 +143,7 @@ pub fn told_apart(base: &[PathBuf], new: &[PathBuf]) -> Result<Option<PathBuf>, 
 /// Bytes of a recording, of all files where it is a folder.
 #[must_use]
 pub fn recording_size(path: &Path) -> u64 {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+    let length = |each: &Path| std::fs::metadata(each).map_or(0, |data| data.len());
     if !path.is_dir() {
         return length(path);
     }

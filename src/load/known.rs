@@ -110,9 +110,9 @@ fn files_of<'a>(session: &Session<'a>, dso: DsoId) -> Option<Files<'a>> {
 }
 
 /// Files of one build are the same memory. The vDSO is copied for each recording, and small.
-fn are_same(one: &Files<'_>, other: &Files<'_>) -> bool {
+fn are_same(left: &Files<'_>, right: &Files<'_>) -> bool {
     const SMALL: usize = 1 << 16;
-    let mut pairs = one.iter().zip(other);
+    let mut pairs = left.iter().zip(right);
     pairs.all(|(one, other)| {
         let is_one = one.as_ptr() == other.as_ptr() && one.len() == other.len();
         is_one || one.len() <= SMALL && one == other

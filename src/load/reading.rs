@@ -51,17 +51,17 @@ pub(super) fn read_in<'a>(
     check_cpus(&recording, options)?;
     let options = &*switched(&recording, options)?;
     let fields = fields(&recording, options)?;
-    let run = |options: &LoadOptions, clock, look: &mut Look<'_>| {
+    let run = |chosen: &LoadOptions, started, watch: &mut Look<'_>| {
         let reading = Reading {
             recording: &recording,
             store,
             known,
-            options,
-            needs: settled(options, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
+            options: chosen,
+            needs: settled(chosen, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
             fields: fields.clone(),
             diag,
         };
-        reading.run(clock, look)
+        reading.run(started, watch)
     };
     let inferred = inferred(options, &recording);
     let mut made = run(inferred.as_ref().unwrap_or(options), clock, &mut look);

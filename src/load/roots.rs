@@ -45,19 +45,19 @@ fn lost(session: &Session<'_>) -> Vec<Lost> {
     let mut seen: FxHashSet<ProcessId> = FxHashSet::default();
     let threads = session.threads.iter_enumerated();
     let firsts = threads.filter(|(_, thread)| seen.insert(thread.process));
-    let mut lost: Vec<Lost> = firsts
+    let mut all: Vec<Lost> = firsts
         .filter_map(|(thread, life)| of_process(session, life.process, thread))
         .collect();
     // A program that is linked statically has no files that others have here. It is said to be of another root if who started it is,
     // or what that started.
     let parent = |lost: &Lost| session.threads[lost.thread].parent;
-    let of_others = lost.iter().filter(|lost| lost.has_others);
+    let of_others = all.iter().filter(|lost| lost.has_others);
     let of_others = of_others.flat_map(|lost| [parent(lost), Some(pid(session, lost))]);
     let families: FxHashSet<u32> = of_others.flatten().collect();
-    lost.retain(|lost| {
+    all.retain(|lost| {
         lost.has_others || parent(lost).is_some_and(|parent| families.contains(&parent))
     });
-    lost
+    all
 }
 
 /// Its files, if none of them is at hand.

@@ -162,7 +162,9 @@ fn short_names(paths: &[String]) -> Vec<String> {
         return paths.to_vec();
     }
     let is_common = |at: &usize| {
-        let of = |parts: &[&str], at: usize| (at + 1 < parts.len()).then(|| parts[at].to_owned());
+        let of = |parts: &[&str], index: usize| {
+            (index + 1 < parts.len()).then(|| parts[index].to_owned())
+        };
         others.iter().all(|other| of(other, *at) == of(first, *at))
     };
     let begin = (0..first.len() - 1).take_while(is_common).count();

@@ -21,9 +21,9 @@ use crate::session::{SampleRef, Samples, Session};
 /// The events of the recording, with what counts in totals but has no row.
 pub(super) fn events_of(
     recording: &Recording<'_>,
-    (session, samples): (&Session<'_>, &Samples),
+    (session, sampled): (&Session<'_>, &Samples),
 ) -> IndexVec<EventId, EventSummary> {
-    let events = recording.events.iter_enumerated().zip(&samples.rowless);
+    let events = recording.events.iter_enumerated().zip(&sampled.rowless);
     events
         .map(|((id, event), &(samples, period))| EventSummary {
             name: event.name.clone(),
@@ -46,7 +46,7 @@ pub(super) fn events_of(
             sampling: match event.attr.sample_period {
                 0 => Sampling::Unknown,
                 hertz if event.attr.is_freq() => Sampling::PerSecond(hertz),
-                period => Sampling::Every(period),
+                every => Sampling::Every(every),
             },
             holds: holds(event),
         })

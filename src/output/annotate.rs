@@ -165,9 +165,9 @@ fn push_line(
 
 /// An address, and the instruction there.
 fn push_code(address: u64, width: usize, text: &str, color: bool, out: &mut Vec<u8>) {
-    let paint = |color_of: &str, out: &mut Vec<u8>| {
+    let paint = |color_of: &str, into: &mut Vec<u8>| {
         if color {
-            out.extend_from_slice(color_of.as_bytes());
+            into.extend_from_slice(color_of.as_bytes());
         }
     };
     out.extend_from_slice(b" : ");

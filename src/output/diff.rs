@@ -309,7 +309,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
         &mut answer,
         json!({
             "event": {
-                "name": event.map(|facts| &facts.event),
+                "name": event.map(|of| &of.event),
                 "unit": event.map_or("count", Facts::unit),
             },
             "filters": common.filters,

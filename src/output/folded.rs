@@ -127,8 +127,8 @@ impl Names {
     const PIECE: usize = 1024;
 
     fn of(profile: &Profile, options: &FoldOptions, groups: &[(&Entry, u64)]) -> Self {
-        let frames = profile.frames.len();
-        let (mut is_last, mut is_inner) = (index_vec![false; frames], index_vec![false; frames]);
+        let count = profile.frames.len();
+        let (mut is_last, mut is_inner) = (index_vec![false; count], index_vec![false; count]);
         let mut threads = FxHashMap::default();
         let (mut comms, mut comm_of) = (IndexVec::new(), Vec::with_capacity(groups.len()));
         let paid = if options.by.is_empty() {
@@ -195,9 +195,9 @@ impl<'n> Words<'n> {
         }));
         texts.extend(names.comms.iter().map(|comm| comm.as_bytes()));
         let ranks: Vec<WordId> = byte_ranks(&texts, threads);
-        let by_frame = |frames: &[usize], ranks: &[WordId]| {
+        let by_frame = |frames: &[usize], own: &[WordId]| {
             let mut of_frame = index_vec![WordId(0); names.is_last.len()];
-            for (frame, rank) in frames.iter().zip(ranks) {
+            for (frame, rank) in frames.iter().zip(own) {
                 of_frame[*frame] = *rank;
             }
             of_frame

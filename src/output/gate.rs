@@ -161,7 +161,7 @@ pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(text, "| | rule | found |\n| --- | --- | --- |")?;
     let mut left = 0;
     for (at, line) in worst_first(gate).into_iter().enumerate() {
-        let [rule, found] = [&line.rule, &line.text].map(|text| markdown::cell(text));
+        let [rule, found] = [&line.rule, &line.text].map(|part| markdown::cell(part));
         let row = format!("| {} | {rule} | {found} |\n", line.grade.word());
         // What failed is cut where the host would cut it, and never for what is kept.
         let is_wanted = at < LINES || line.grade >= Grade::Undecided;

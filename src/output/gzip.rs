@@ -131,7 +131,7 @@ impl<W: Write> Packer<W> {
         let bytes = &self.waiting[..until];
         let (packed, before_all, effort) = (self.packed, self.before, self.effort);
         let level = |start: usize| effort.level(before_all + (start - packed) as u64);
-        let packed = in_parallel(starts, self.threads, |start| {
+        let blocks = in_parallel(starts, self.threads, |start| {
             let end = until.min(start + BLOCK);
             let before = &bytes[start.saturating_sub(WINDOW)..start];
             pack(
@@ -142,7 +142,7 @@ impl<W: Write> Packer<W> {
             )
         });
         self.before += (until - self.packed) as u64;
-        for block in packed {
+        for block in blocks {
             self.out.write_all(&block?)?;
         }
         let kept = until.saturating_sub(WINDOW);

@@ -302,7 +302,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
     let left_out: Vec<u64> = left_out.map(|payment| payment.count.period).collect();
     let paid = left_out
         .iter()
-        .fold(0, |sum: u64, paid| sum.saturating_add(*paid));
+        .fold(0, |so_far: u64, paid| so_far.saturating_add(*paid));
     extend(
         &mut answer,
         json!({
@@ -440,7 +440,7 @@ fn doings(payment: &Payment) -> Value {
 fn mispredicted(predictions: &Predictions) -> Value {
     let Predictions { missed, all, worst } = predictions;
     let most = worst.as_ref().map(
-        |(name, missed, all)| json!({"function": name, "mispredicted": missed, "branches": all}),
+        |(name, misses, branches)| json!({"function": name, "mispredicted": misses, "branches": branches}),
     );
     json!({"mispredicted": missed, "branches": all, "share": share(*missed, *all), "most": most})
 }

@@ -88,8 +88,8 @@ fn name(text: &str) -> String {
     code(&harmless(text), true)
 }
 
-fn marked(text: &str, in_table: bool) -> String {
-    let safe = harmless(text);
+fn marked(prose: &str, in_table: bool) -> String {
+    let safe = harmless(prose);
     let mut out = String::with_capacity(safe.len() + 8);
     // Words that follow each other are one piece of code.
     let mut open: Option<String> = None;

@@ -152,8 +152,8 @@ impl Maker<'_> {
         .fitted(WIDTH, &[4, 5], usize::MAX);
         // What is to be typed is never cut.
         let commands = shown.iter().map(|spell| self.range(spell));
-        let rows = std::mem::take(&mut table.rows).into_iter().zip(commands);
-        table.rows = rows
+        let pairs = std::mem::take(&mut table.rows).into_iter().zip(commands);
+        table.rows = pairs
             .flat_map(|(row, command)| {
                 let mut below = vec![String::new(); 5];
                 below.push(command);
@@ -189,7 +189,7 @@ impl Maker<'_> {
             let mut text = does.next().unwrap_or_default();
             // The second one only where it has room.
             let second = does.next().map(|second| format!(", {second}"));
-            let width = |text: &str| text.chars().count();
+            let width = |part: &str| part.chars().count();
             if let Some(second) = second.filter(|second| width(&text) + width(second) <= ROOM) {
                 text.push_str(&second);
             }
@@ -376,7 +376,7 @@ pub fn csv_rows(summary: &Summary, over: &OverTime) -> Vec<Vec<String>> {
             Some(thread) => [id(thread.pid), id(thread.tid), thread.comm.clone()],
             None => Default::default(),
         });
-        row.push(function.map_or_else(String::new, |id| maker.name(id).to_owned()));
+        row.push(function.map_or_else(String::new, |of| maker.name(of).to_owned()));
         rows.push(row);
     };
     for (phase, number) in over.phases.iter().zip(1..) {

@@ -135,13 +135,13 @@ pub(super) fn cut_apart_as(
         }
         let mut is_done = true;
         for (text, group) in groups {
-            let Some(cut) = group
+            let Some(shortened) = group
                 .iter()
                 .find(|at| texts[**at] == text && names[**at] != text)
             else {
                 continue;
             };
-            let first = names[*cut];
+            let first = names[*shortened];
             let others = group.iter().map(|at| names[*at]);
             let others = others.filter(|name| *name != first);
             let Some(place) = others.map(|name| same(first, name)).min() else {
@@ -180,7 +180,7 @@ fn cut_around(name: &str, places: &[usize], columns: usize) -> String {
     loop {
         let is_beside = |at: &usize| {
             let (before, after) = (at.checked_sub(1), at + 1);
-            let is_next = |at: usize| is_kept.get(at) == Some(&true);
+            let is_next = |neighbour: usize| is_kept.get(neighbour) == Some(&true);
             !is_kept[*at] && (before.is_some_and(is_next) || is_next(after))
         };
         let beside: Vec<usize> = (0..chars.len()).filter(is_beside).collect();
@@ -254,7 +254,7 @@ impl Table {
         const LEAST: usize = 16;
         let is_titled = self.columns.iter().any(|column| !column.head.is_empty());
         let column = |at: &usize| self.rows.iter().map(|row| row[*at].clone()).collect();
-        let whole: Vec<Vec<String>> = names.iter().map(column).collect();
+        let uncut: Vec<Vec<String>> = names.iter().map(column).collect();
         let first = |cell: &str| {
             let blanks = cell.len() - cell.trim_start().len();
             cut(cell, most.saturating_add(blanks))
@@ -289,7 +289,7 @@ impl Table {
             };
             widths[widest] -= 1;
         }
-        for (at, whole) in names.iter().zip(&whole) {
+        for (at, whole) in names.iter().zip(&uncut) {
             let width = widths[*at];
             let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
             let texts = cut_apart_as(&whole, width, |name| cut(&first(name), width));

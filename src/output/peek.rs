@@ -174,10 +174,10 @@ impl Chosen {
     fn of(block: &Block, most: usize) -> Self {
         let mut heap: BinaryHeap<(u64, std::cmp::Reverse<usize>)> = BinaryHeap::new();
         let mut nodes: Vec<&Node> = Vec::new();
-        let push = |node, nodes: &mut Vec<_>, heap: &mut BinaryHeap<_>| {
+        let push = |node, seen: &mut Vec<_>, queue: &mut BinaryHeap<_>| {
             let node: &Node = node;
-            heap.push((node.count.period, std::cmp::Reverse(nodes.len())));
-            nodes.push(node);
+            queue.push((node.count.period, std::cmp::Reverse(seen.len())));
+            seen.push(node);
         };
         block
             .callers

@@ -276,12 +276,12 @@ pub(super) fn columns(profile: &Profile) -> IndexVec<EventId, String> {
     let mut known = FxHashSet::default();
     let of_event = |event: &EventSummary| {
         let is_clock = event.is_cpu_time() && !event.is_off_cpu();
-        let name = if is_clock && !known.contains("cpu") {
+        let stem = if is_clock && !known.contains("cpu") {
             "cpu".to_owned()
         } else {
             column(&event.name)
         };
-        let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}_{n}")));
+        let names = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}_{n}")));
         let mut free = names.filter(|name| *name != "samples" && !known.contains(name));
         let name = free.next().unwrap_or_default();
         known.insert(name.clone());
@@ -497,7 +497,7 @@ impl<'p> Encoder<'p> {
         let name = frame_name(profile, id);
         let number = self.add_function(&name, &harmless(&system), (&harmless(text), line));
         match (frame.symbol, first) {
-            (Some(symbol), Some((0, _))) => self.of_symbol[symbol] = (number, file),
+            (Some(own), Some((0, _))) => self.of_symbol[own] = (number, file),
             _ => drop(self.others.insert(function, number)),
         }
         number
@@ -551,9 +551,9 @@ impl<'p> Encoder<'p> {
         message.number(1, number);
         message.number(2, mapping);
         message.number(3, frame.address.0);
-        for &frame in frames {
-            let function = self.function_of(frame);
-            let line = self.profile[frame].line;
+        for &each in frames {
+            let function = self.function_of(each);
+            let line = self.profile[each].line;
             self.line.cleared().number(1, function);
             self.line.number(2, line.map_or(0, |line| line.line.into()));
             message.message(4, &self.line);
@@ -742,7 +742,7 @@ impl<'p> Encoder<'p> {
         ];
         // What a column counts.
         let events = self.profile.events.iter().zip(&self.columns);
-        let called = events.map(|(event, column)| format!("{column}: {}", harmless(&event.name)));
+        let called = events.map(|(each, column)| format!("{column}: {}", harmless(&each.name)));
         comments.extend(called);
         let lost = lost_by_event(profile).into_iter();
         comments.extend(lost.map(|(_, words)| format!("Lost: {words}")));

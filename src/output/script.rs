@@ -292,12 +292,12 @@ impl Printer<'_> {
         }
         if let Some(time) = time.filter(|_| self.has(Field::Time)) {
             let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
-            let time = if self.options.nanoseconds {
+            let stamp = if self.options.nanoseconds {
                 format!("{seconds}.{rest:09}")
             } else {
                 format!("{seconds}.{:06}", rest / 1000)
             };
-            write!(out, "{time:>12}: ")?;
+            write!(out, "{stamp:>12}: ")?;
         }
         if self.has(Field::Period) && (self.options.all_periods || !event.is_tracepoint) {
             write!(out, "{:>10} ", sample.period)?;
@@ -335,7 +335,9 @@ impl Printer<'_> {
             let frame = &self.profile[*id];
             if shown == self.options.max_stack {
                 // What is left out is counted.
-                let all = frames.iter().filter(|id| !self.profile.is_inlined(**id));
+                let all = frames
+                    .iter()
+                    .filter(|each| !self.profile.is_inlined(**each));
                 shown = all.count();
                 break;
             }

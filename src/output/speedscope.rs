@@ -346,8 +346,8 @@ fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(Str
         .producer
         .and_then(|producer| (producer.row().place)(symbol.name.as_bytes()));
     let in_name = in_name.and_then(|place| {
-        let file = symbol.name.get(place.file)?;
-        Some((harmless(file).into_owned(), place.line, place.column))
+        let written = symbol.name.get(place.file)?;
+        Some((harmless(written).into_owned(), place.line, place.column))
     });
     let defined = symbol.place.as_deref().filter(|place| place.line > 0);
     let of_file = |file: &str| {

@@ -43,12 +43,12 @@ pub fn write(totals: &Totals, out: &mut dyn Write) -> io::Result<()> {
     page.write_other_metrics(&of, out)?;
     if let Some(elapsed) = totals.elapsed {
         let seconds = elapsed as f64 * 1e-9;
-        let what = if totals.is_sampled {
+        let unit = if totals.is_sampled {
             "seconds from the first to the last sample"
         } else {
             "seconds time elapsed"
         };
-        writeln!(out, "\n {seconds:>17.9} {what}")?;
+        writeln!(out, "\n {seconds:>17.9} {unit}")?;
     }
     if let Some(idle) = &totals.idle {
         writeln!(out, "\n {}", harmless(idle))?;
@@ -138,7 +138,7 @@ impl<'t> Page<'t> {
         }
         for (part, event) in places {
             let counts = &parts[part].1;
-            let of = |event: usize| counts.get(&event).copied();
+            let of = |other: usize| counts.get(&other).copied();
             write!(out, "{:<width$} ", names[part])?;
             self.write_line(event, counts[&event], &of, out)?;
         }

@@ -109,8 +109,8 @@ fn write_counters(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         .iter()
         .map(|&event| {
             let name = profile.events[event].name.as_str();
-            let widest = tasks.iter().map(|task| digits(of(*task, event))).max();
-            (event, name, widest.unwrap_or(0).max(name.len()))
+            let longest = tasks.iter().map(|task| digits(of(*task, event))).max();
+            (event, name, longest.unwrap_or(0).max(name.len()))
         })
         .collect();
     write!(out, "# {:>pid_width$}  {:>tid_width$}", "PID", "TID")?;

@@ -39,9 +39,9 @@ impl<'r, 'p> Layout<'r, 'p> {
             widths: Vec::new(),
         };
         let widest = widest(&layout);
-        let fields = layout.fields.iter().zip(widest);
-        layout.widths = fields
-            .map(|(key, widest)| layout.width(*key, widest))
+        let pairs = layout.fields.iter().zip(widest);
+        layout.widths = pairs
+            .map(|(key, length)| layout.width(*key, length))
             .collect();
         layout
     }
@@ -267,8 +267,8 @@ impl<'r, 'p> Layout<'r, 'p> {
             Shown::LatencyShare => &self.table.latency_totals,
             _ => &self.table.totals,
         };
-        for (counts, total) in counts.zip(totals) {
-            self.push_counter(counter, counts, *total, width, line);
+        for (each, total) in counts.zip(totals) {
+            self.push_counter(counter, each, *total, width, line);
         }
     }
 
@@ -403,11 +403,11 @@ const WIDEST: usize = 4096;
 /// By column: the room that the widest cell takes. Counters have their own measure.
 fn widest(layout: &Layout<'_, '_>) -> Vec<usize> {
     let (report, table) = (layout.report, layout.table);
-    let width = |key: &Key| match &key.descriptor().role {
+    let width_of = |key: &Key| match &key.descriptor().role {
         Role::Part(part) => (*key, part.width),
         Role::Counter(_) | Role::Rate => (*key, Width::Is(0)),
     };
-    let widths: Vec<(Key, Width)> = layout.fields.iter().map(width).collect();
+    let widths: Vec<(Key, Width)> = layout.fields.iter().map(width_of).collect();
     let pieces = table.rows.chunks(4096).collect();
     let pieces = in_parallel(pieces, report.options.layout.threads, |rows: &[Row]| {
         let of = |(key, width): &(Key, Width)| match width {
@@ -425,8 +425,8 @@ fn widest(layout: &Layout<'_, '_>) -> Vec<usize> {
     };
     let mut widest: Vec<usize> = widths.iter().map(least).collect();
     for piece in pieces {
-        for (widest, length) in widest.iter_mut().zip(piece) {
-            *widest = (*widest).max(length.unwrap_or(0).min(WIDEST));
+        for (most, length) in widest.iter_mut().zip(piece) {
+            *most = (*most).max(length.unwrap_or(0).min(WIDEST));
         }
     }
     widest

@@ -197,13 +197,13 @@ impl Drawing<'_, '_, '_, '_> {
         prefix: &mut Vec<u8>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let level = |branches, total, all_count| Level {
-            branches,
+        let level = |nodes, period, amount| Level {
+            branches: nodes,
             next: 0,
-            total,
-            remaining: total,
+            total: period,
+            remaining: period,
             count: 0,
-            all_count,
+            all_count: amount,
         };
         let mut open = vec![level(branches, total, all_count)];
         while let Some(top) = open.last_mut() {
@@ -230,12 +230,12 @@ impl Drawing<'_, '_, '_, '_> {
             self.draw_node(node, top.total, line, prefix);
             prefix.push(line);
             prefix.extend_from_slice(INDENT);
-            let total = if is_fractal {
+            let whole = if is_fractal {
                 at.children_period
             } else {
                 top.total
             };
-            open.push(level(self.tree.children(node), total, at.children_count));
+            open.push(level(self.tree.children(node), whole, at.children_count));
             if self.text.len() >= 1 << 16 {
                 out.write_all(&self.text)?;
                 self.text.clear();

@@ -306,7 +306,7 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
     );
     if !facts.other_events.is_empty() {
         let others = facts.other_events.iter();
-        let others = others.map(|(event, samples)| format!("{event} with {samples} samples"));
+        let others = others.map(|(event, count)| format!("{event} with {count} samples"));
         let others: Vec<String> = others.collect();
         text.push_str(&format!("; not shown: {} (--event)", others.join(", ")));
     }
@@ -347,10 +347,10 @@ fn mispredicted(predictions: &Predictions) -> Option<String> {
     }
     let share = percent(*missed, *all);
     let mut line = format!("Mispredicted: {share:.1}% ({missed} of {all} branches)");
-    if let Some((name, missed, all)) = worst {
+    if let Some((name, misses, branches)) = worst {
         let name = CleanName::of(name, None).name;
         line.push_str(&format!(
-            "; most in {}: {missed} of {all}",
+            "; most in {}: {misses} of {branches}",
             cut(&name, NAME)
         ));
     }
@@ -814,7 +814,7 @@ impl PageMaker<'_> {
         if draft.name == "packages"
             && let Some(row) = self.compiled_for()
         {
-            let names = |cells: &Vec<String>| cells[0].starts_with(COMPILERS);
+            let names = |line: &Vec<String>| line[0].starts_with(COMPILERS);
             let at = cells.iter().position(names);
             cells.insert(at.map_or(cells.len(), |at| at + 1), row);
         }
@@ -952,7 +952,7 @@ impl PageMaker<'_> {
                 let group = &spending.groups[at];
                 let parts = group.payers.iter();
                 let parts = parts.map(|(id, count)| (payer(*id), *count)).collect();
-                let name = |group| group_name(group, summary.hosts.as_ref());
+                let name = |of| group_name(of, summary.hosts.as_ref());
                 let names = spending.groups.iter().map(name);
                 let room = room_beside(names.take(SHOWN));
                 self.spent_row(&name(group), group.count, (parts, room))
@@ -1010,12 +1010,12 @@ impl PageMaker<'_> {
             "own" => {
                 let credited = sum(summary.own[from..].iter().map(|id| numbers(id).credited));
                 let own = sum(summary.own[from..].iter().map(|id| numbers(id).own));
-                let shares = [credited, own].map(|count| self.share(count));
-                let [credited, own] = shares;
+                let shares = [credited, own].map(|weight| self.share(weight));
+                let [credited_share, own_share] = shares;
                 vec![
                     format!("  +{count} functions"),
-                    credited,
-                    own,
+                    credited_share,
+                    own_share,
                     String::new(),
                 ]
             }

@@ -39,9 +39,9 @@ pub fn within(
     let (mut kept, mut low, mut high) = (smallest, 0, most);
     while low + 1 < high {
         let middle = low.midpoint(high);
-        let text = written(middle)?;
-        if fits(&text) {
-            (kept, low) = (text, middle);
+        let page = written(middle)?;
+        if fits(&page) {
+            (kept, low) = (page, middle);
         } else {
             high = middle;
         }

@@ -128,13 +128,13 @@ impl<'a> Session<'a> {
     pub fn index(
         recording: &Recording<'a>,
         window: &Window<'_>,
-        dsos: DsoTable<'a>,
-        jit: JitBuilder<'a>,
+        table: DsoTable<'a>,
+        dumps: JitBuilder<'a>,
         asked: &Asked,
         diag: &Diagnostics,
         kernel_hit: &mut dyn FnMut(),
     ) -> (Self, Samples) {
-        let mut builder = Builder::new(dsos, jit, asked, recording.events.len());
+        let mut builder = Builder::new(table, dumps, asked, recording.events.len());
         diag.begin("reading", recording.region().len() as u64);
         let mut counters = Vec::new();
         let mut take = |delivered: Delivered<'_>| {
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
             left_out,
             ..
         } = builder;
-        let guests: u64 = rowless.iter().map(|(samples, _)| *samples).sum();
+        let guests: u64 = rowless.iter().map(|(count, _)| *count).sum();
         if guests > 0 {
             let all = guests + samples.len() as u64;
             diag.warn(format!(

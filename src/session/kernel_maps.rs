@@ -53,8 +53,8 @@ impl KernelMaps {
             let changed = table.clone();
             self.states.push((time, changed));
         }
-        let last = self.states.len() - 1;
-        &mut self.states[last].1
+        let newest = self.states.len() - 1;
+        &mut self.states[newest].1
     }
 
     /// The number of the state at a time.

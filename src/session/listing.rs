@@ -123,9 +123,9 @@ pub fn tasks<E>(
         siblings.sort_by_key(|i| (session.threads[*i].tid % 256, session.threads[*i].tid));
     }
     let mut pending: Vec<(usize, usize)> = Vec::new();
-    let push = |pending: &mut Vec<(usize, usize)>, of: Option<usize>, level: usize| {
+    let push = |waiting: &mut Vec<(usize, usize)>, of: Option<usize>, level: usize| {
         let below = children.get(&of).map(Vec::as_slice).unwrap_or_default();
-        pending.extend(below.iter().rev().map(|i| (*i, level.min(DEEPEST))));
+        waiting.extend(below.iter().rev().map(|i| (*i, level.min(DEEPEST))));
     };
     push(&mut pending, None, 0);
     while let Some((i, level)) = pending.pop() {

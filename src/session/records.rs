@@ -38,9 +38,9 @@ impl<'a> Records<'_, 'a> {
         /// Samples that one thread takes at a time.
         const SIZE: usize = 4096;
         let recording = self.recording;
-        let piece = |samples, window| Piece {
+        let piece = |part, window| Piece {
             recording,
-            samples,
+            samples: part,
             is_wanted,
             window,
         };
@@ -49,8 +49,8 @@ impl<'a> Records<'_, 'a> {
         }
         let window = Window::new(self.store, recording.region(), Window::BEHIND_FIRST);
         let pieces = samples.chunks(SIZE).collect();
-        in_parallel(pieces, self.threads, |samples: &[SampleRef]| {
-            work(&piece(samples, Some(&window)))
+        in_parallel(pieces, self.threads, |chunk: &[SampleRef]| {
+            work(&piece(chunk, Some(&window)))
         })
     }
 }

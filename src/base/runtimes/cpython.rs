@@ -140,8 +140,8 @@ fn names_a_file(name: &[u8]) -> bool {
 fn clean(name: &str) -> CleanName {
     let rest = name.strip_prefix("py::").unwrap_or(name);
     match rest.split_once(':') {
-        Some((name, file)) => CleanName {
-            name: name.to_owned(),
+        Some((function, file)) => CleanName {
+            name: function.to_owned(),
             file: file.to_owned(),
             ..CleanName::default()
         },

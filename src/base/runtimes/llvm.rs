@@ -33,10 +33,10 @@ fn without_number(name: &str) -> Option<&str> {
 
 /// `evalexpr_0_1` and `deform_0_2` of PostgreSQL, `julia_fib_42` and `jfptr_fib_43` of Julia.
 fn is_of_llvm_user(name: &[u8]) -> bool {
-    let numbered = |name: &[u8]| {
-        let underscore = name.iter().rposition(|&b| b == b'_');
+    let numbered = |symbol: &[u8]| {
+        let underscore = symbol.iter().rposition(|&b| b == b'_');
         underscore.is_some_and(|at| {
-            let number = &name[at + 1..];
+            let number = &symbol[at + 1..];
             !number.is_empty() && number.iter().all(u8::is_ascii_digit)
         })
     };

@@ -129,7 +129,7 @@ pub fn told_apart<'a>(
         for at in group {
             let name = names[at];
             let end = files.binary_search(&name.file.as_str()).ok();
-            let end = end.filter(|_| files.len() > 1).map(|at| ends[at]);
+            let end = end.filter(|_| files.len() > 1).map(|place| ends[place]);
             let file = end.unwrap_or(name.file_name());
             labels[at] = name.with_place(file, of_file[name.file.as_str()].is_none());
         }
@@ -297,9 +297,9 @@ pub fn script_path(name: &str) -> Cow<'_, str> {
     while let Some((&first, behind)) = rest.split_first() {
         let digits = behind.get(..2).filter(|_| first == b'%');
         let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let is_hex = |pair: &&str| pair.bytes().all(|digit| digit.is_ascii_hexdigit());
         let code = digits.filter(is_hex);
-        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let code = code.and_then(|hex| u8::from_str_radix(hex, 16).ok());
         bytes.push(code.unwrap_or(first));
         rest = if code.is_some() { &behind[2..] } else { behind };
     }

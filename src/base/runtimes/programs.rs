@@ -35,7 +35,7 @@ pub fn told_by(name: &str) -> Told {
         return Told::By(recipe);
     }
     let silent = SILENT.iter().find(|(front, _)| is_of(name, front));
-    silent.map_or(Told::Unknown, |(_, name)| Told::Never(name))
+    silent.map_or(Told::Unknown, |(_, program)| Told::Never(program))
 }
 
 impl Recipe {

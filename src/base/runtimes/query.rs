@@ -160,23 +160,23 @@ impl More<'_> {
         else {
             return false;
         };
-        let without = |rest: &mut &str, begins: bool, part: Option<&str>| {
+        let without = |left: &mut &str, begins: bool, part: Option<&str>| {
             let part = part.filter(|part| !part.is_empty());
             let cut = part.and_then(|part| {
                 if begins {
-                    rest.strip_prefix(part)
+                    left.strip_prefix(part)
                 } else {
-                    rest.strip_suffix(part)
+                    left.strip_suffix(part)
                 }
             });
-            *rest = cut.unwrap_or(rest);
+            *left = cut.unwrap_or(left);
             cut.is_some()
         };
         let mut rest = rest;
         without(&mut rest, true, self.parameters);
-        let mut end = rest;
-        if without(&mut end, false, self.folder) && without(&mut end, false, Some(" in ")) {
-            rest = end;
+        let mut shorter = rest;
+        if without(&mut shorter, false, self.folder) && without(&mut shorter, false, Some(" in ")) {
+            rest = shorter;
         }
         without(&mut rest, false, self.order);
         let (file, line) = match clean {
@@ -213,13 +213,13 @@ impl More<'_> {
         const MOST: usize = 32;
         let (file, place) = match clean {
             CleanName { file, line: 0, .. } if file.is_empty() => {
-                let (file, line) = self.place.unwrap_or_default();
+                let (given, line) = self.place.unwrap_or_default();
                 let text = if line > 0 {
                     format!(":{line}")
                 } else {
                     String::new()
                 };
-                (file, text)
+                (given, text)
             }
             clean => {
                 let full = clean.full();
@@ -241,9 +241,9 @@ impl More<'_> {
         let mut forms = Vec::new();
         for name in names {
             forms.push(format!("{name}{order}"));
-            for place in &places {
+            for position in &places {
                 if file.is_empty() {
-                    forms.push(format!("{name}{place}{order}"));
+                    forms.push(format!("{name}{position}{order}"));
                     continue;
                 }
                 let mut shown = "";
@@ -253,7 +253,7 @@ impl More<'_> {
                         break;
                     }
                     shown = end;
-                    forms.push(format!("{name} {end}{place}{order}"));
+                    forms.push(format!("{name} {end}{position}{order}"));
                 }
             }
             forms.push(name);

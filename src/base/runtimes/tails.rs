@@ -179,8 +179,8 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<SameFile>> {
     let exact = base.iter().map(|path| numbers.get(path).copied().map(same));
     let mut found: Vec<Option<SameFile>> = exact.collect();
     let mut taken = vec![false; new.len()];
-    for same in found.iter().flatten() {
-        taken[same.at] = true;
+    for pair in found.iter().flatten() {
+        taken[pair.at] = true;
     }
     // Beginnings that stand for each other, by that of the base.
     let mut beginnings: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
@@ -207,14 +207,14 @@ pub fn same_files(base: &[&str], new: &[&str]) -> Vec<Option<SameFile>> {
             }
         }
     }
-    for (path, found) in base.iter().zip(&mut found).filter(|(_, f)| f.is_none()) {
+    for (path, slot) in base.iter().zip(&mut found).filter(|(_, f)| f.is_none()) {
         let count = parts(path).count();
         for before in (1..=count).rev().map(|count| beginning(path, count)) {
             let known = beginnings.get(before).into_iter().flatten();
             let moved = known.map(|other| format!("{other}{}", &path[before.len()..]));
             let at = moved.filter_map(|moved| numbers.get(moved.as_str()).copied());
             if let Some(at) = at.into_iter().find(|at| !taken[*at]) {
-                (*found, taken[at]) = (Some(same(at)), true);
+                (*slot, taken[at]) = (Some(same(at)), true);
                 break;
             }
         }

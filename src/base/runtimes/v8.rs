@@ -318,12 +318,17 @@ fn clean(name: &str) -> CleanName {
         file_at.iter().any(|s| tail.starts_with(s)) || begins_url(tail.as_bytes())
     };
     let at = memchr::memchr_iter(b' ', rest.as_bytes()).find(begins);
-    let (name, file) = match at.or_else(|| rest.rfind(' ')) {
+    let (function, file) = match at.or_else(|| rest.rfind(' ')) {
         Some(at) => (&rest[..at], &rest[at + 1..]),
         None => (rest, ""),
     };
     CleanName {
-        name: if name.is_empty() { ANONYMOUS } else { name }.to_owned(),
+        name: if function.is_empty() {
+            ANONYMOUS
+        } else {
+            function
+        }
+        .to_owned(),
         file: names::script_path(file).into_owned(),
         line,
         column,

@@ -71,8 +71,8 @@ const ACTIVITIES: &[Activity] = &[
 
 /// Takes a function's name apart: `wasm[0]::function[12]`, module and index, and `::name` if the module has names.
 #[must_use]
-pub fn function(name: &[u8]) -> Option<(u32, u32, Option<&[u8]>)> {
-    let (module, rest) = bracketed(name.strip_prefix(b"wasm[")?)?;
+pub fn function(symbol: &[u8]) -> Option<(u32, u32, Option<&[u8]>)> {
+    let (module, rest) = bracketed(symbol.strip_prefix(b"wasm[")?)?;
     let (index, rest) = bracketed(rest.strip_prefix(b"::function[")?)?;
     let name = match rest {
         [] => None,

@@ -258,8 +258,8 @@ impl Output<'_> {
         } else {
             let (before, after) = out.split_at_mut(to);
             let from = before.get(to - distance..to - distance + left);
-            let to = after.get_mut(..left).ok_or(Damaged)?;
-            to.copy_from_slice(from.ok_or(Damaged)?);
+            let target = after.get_mut(..left).ok_or(Damaged)?;
+            target.copy_from_slice(from.ok_or(Damaged)?);
         }
         self.at = at + len;
         Ok(())

@@ -109,11 +109,11 @@ impl Tree {
         let (fd, rd) = d.split_at_mut(rounds * AT_ONCE);
         let ab = fa.as_chunks_mut().0.iter_mut().zip(fb.as_chunks_mut().0);
         let cd = fc.as_chunks_mut().0.iter_mut().zip(fd.as_chunks_mut().0);
-        for ((a, b), (c, d)) in ab.zip(cd) {
-            self.some::<AT_ONCE>(&mut p, a)?;
-            self.some::<AT_ONCE>(&mut q, b)?;
-            self.some::<AT_ONCE>(&mut r, c)?;
-            self.some::<AT_ONCE>(&mut s, d)?;
+        for ((first, second), (third, fourth)) in ab.zip(cd) {
+            self.some::<AT_ONCE>(&mut p, first)?;
+            self.some::<AT_ONCE>(&mut q, second)?;
+            self.some::<AT_ONCE>(&mut r, third)?;
+            self.some::<AT_ONCE>(&mut s, fourth)?;
         }
         self.rest(p, ra)?;
         self.rest(q, rb)?;

@@ -42,7 +42,7 @@ struct Part<'n> {
 fn joined(parts: &[Part<'_>], mut out: Bounded) -> Option<String> {
     let mut last: Option<&Part<'_>> = None;
     for part in parts {
-        let is_same = |last: &Part<'_>| last.is_template && last.name == part.name;
+        let is_same = |before: &Part<'_>| before.is_template && before.name == part.name;
         // The function of a template has its name once more.
         if last.is_some_and(is_same) && !part.is_template {
             continue;

@@ -452,7 +452,7 @@ fn function_arguments(text: &str) -> String {
                     continue;
                 };
                 argument = outer;
-                let in_template = open.last().is_some_and(|&(bracket, ..)| bracket == b'<');
+                let in_template = open.last().is_some_and(|&(around, ..)| around == b'<');
                 let rest = &text[at + 1..];
                 let (rest, qualifier) = match rest.strip_prefix(" const") {
                     Some(rest) => (rest, " const"),

@@ -172,7 +172,7 @@ impl<'a> ElfFile<'a> {
             |s: &SectionHeader<'_>| s.kind == SHT_NOBITS || slice(data, s.offset, s.size).is_some();
         let has_sections = headers.sections_at == 0 || !sections.is_empty();
         let is_whole = has_sections && sections.iter().all(is_there);
-        let id_in = |notes: &&[u8]| build_id_in_notes(notes, layout.endian);
+        let id_in = |bytes: &&[u8]| build_id_in_notes(bytes, layout.endian);
         let build_id = notes.iter().find_map(id_in);
         Ok(Self {
             data,
@@ -337,8 +337,8 @@ impl<'a> ElfFile<'a> {
 
     /// The same, but unpacked for the caller alone if it is compressed.
     pub(crate) fn debug_section_apart(&self, name: &str) -> Option<Cow<'a, [u8]>> {
-        let of_name = |name: &str| {
-            let is_it = |s: &SectionHeader<'_>| s.name == name.as_bytes() && s.size > 0;
+        let of_name = |wanted: &str| {
+            let is_it = |s: &SectionHeader<'_>| s.name == wanted.as_bytes() && s.size > 0;
             self.sections.iter().position(is_it)
         };
         let old = || of_name(&format!(".z{}", name.strip_prefix('.')?));

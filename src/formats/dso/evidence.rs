@@ -200,21 +200,21 @@ pub(super) fn judge(
         .any(|rival| rival.has_same_number(dso, facts));
     let known = facts.zip(here);
     let of_system = known.filter(|_| is_system);
-    let is_newer = of_system.is_some_and(|(facts, here)| {
+    let is_newer = of_system.is_some_and(|(file, span)| {
         // `cp -p` and `tar` set the time of writing back, and not that of the inode. A link in perf's cache, which files with a build ID
         // may have, changes that as well.
-        let may_be_linked = found.is_some() && facts.links > 1;
-        let is_touched = !may_be_linked && facts.changed >= here.end;
+        let may_be_linked = found.is_some() && file.links > 1;
+        let is_touched = !may_be_linked && file.changed >= span.end;
         // The number went to a file that was made since.
-        let is_born_since = facts.born.is_some_and(|born| born >= here.end);
-        let is_another = has_inode(facts, dso) && (is_touched || is_born_since);
-        facts.written >= here.end || is_another
+        let is_born_since = file.born.is_some_and(|born| born >= span.end);
+        let is_another = has_inode(file, dso) && (is_touched || is_born_since);
+        file.written >= span.end || is_another
     });
     let is_overwritten = of_system
         .zip(began)
-        .is_some_and(|((facts, here), began)| was_overwritten(facts, dso, (here, began)));
+        .is_some_and(|((file, span), began)| was_overwritten(file, dso, (span, began)));
     let known = known.filter(|_| !was_used_again);
-    let inode = known.and_then(|(facts, here)| by_inode(facts, dso, here, is_system));
+    let inode = known.and_then(|(file, span)| by_inode(file, dso, span, is_system));
     match inode {
         _ if is_overwritten => return Err(wrong_build.unwrap_or(Against::Overwritten)),
         _ if fits == Fit::Refuted => return Err(wrong_build.unwrap_or(Against::NotMapped)),
@@ -243,7 +243,7 @@ pub(super) fn judge(
         // A program that was built again has the same path, and often segments of the same size.
         _ if is_newer => Err(Against::WrittenSince),
         // It came there later, and its times may be older: `mv` and `cp -p` keep them.
-        _ if is_system && known.is_some_and(|(facts, _)| is_other_file(facts, dso, true)) => {
+        _ if is_system && known.is_some_and(|(file, _)| is_other_file(file, dso, true)) => {
             Err(Against::OtherInode)
         }
         (None, false, Fit::Exact) => Ok(Evidence::Fit),

@@ -521,10 +521,10 @@ impl<'a> Opener<'_, 'a> {
             let packed = packed.ok()?;
             let bytes = self.kin.unpacked(packed, || self.unpack_module(packed));
             let elf = bytes.and_then(|bytes| ElfFile::parse(bytes, self.store).ok());
-            let same = |elf: &ElfFile<'_>| match (dso.build_id, elf.build_id()) {
+            let same = |file: &ElfFile<'_>| match (dso.build_id, file.build_id()) {
                 (Some(want), Some(found)) => want.matches(&found),
                 (Some(_), None) => false,
-                _ => elf.is_relocatable() || door.is_users(),
+                _ => file.is_relocatable() || door.is_users(),
             };
             let Some(elf) = elf.filter(same) else {
                 look.missed(door.path(), "not that module");

@@ -173,7 +173,7 @@ fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], addre
         return;
     }
     for known in [&b"_text"[..], b"_stext", b"_etext", b"_edata"] {
-        if name == known && !references.iter().any(|(name, _)| *name == known) {
+        if name == known && !references.iter().any(|(noted, _)| *noted == known) {
             references.push((known, address));
         }
     }

@@ -39,7 +39,7 @@ fn members(text: &str) -> Option<String> {
     let is_there = |said: &&str| {
         let before_member = text.match_indices(*said);
         before_member
-            .map(|(at, said)| &text[at + said.len()..])
+            .map(|(at, found)| &text[at + found.len()..])
             .any(|rest| rest.starts_with("::"))
     };
     SAID.iter().find(|said| is_there(said))?;
@@ -63,10 +63,10 @@ fn members(text: &str) -> Option<String> {
             continue;
         }
         moved += 1;
-        let said = out.split_off(kept);
+        let suffix = out.split_off(kept);
         let end = end_of_members(after);
         out.push_str(&after[..end]);
-        out.push_str(&said);
+        out.push_str(&suffix);
         rest = &after[end..];
     }
     out.push_str(rest);

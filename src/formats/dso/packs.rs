@@ -31,7 +31,7 @@ pub(super) fn whole_packs(mangled: &str, short: &str, text: &str) -> Option<Stri
         parameters.pop().filter(|last| *last == behind)?;
     }
     let of_pack = parameters.len().checked_sub(types.len())?;
-    let are_there = |(parameter, of): (&&str, &&str)| parameter.starts_with(of);
+    let are_there = |(each, of): (&&str, &&str)| each.starts_with(of);
     if !parameters[of_pack..].iter().zip(&types).all(are_there) {
         return None;
     }

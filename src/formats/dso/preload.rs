@@ -128,8 +128,8 @@ impl<'t, 'a> Loading<'t, 'a> {
     /// The file that was mapped, and [`debug`](Self::debug).
     pub(super) fn code(self) -> &'t [Option<Arc<Opened<'a>>>; 2] {
         self.files.code.get_or_init(|| {
-            let binary = self.binary();
-            let has_dwarf = binary.is_some_and(|opened| opened.has_dwarf);
+            let own = self.binary();
+            let has_dwarf = own.is_some_and(|opened| opened.has_dwarf);
             let apart = (!has_dwarf).then(|| self.separate()).flatten();
             let binary = self.files.binary.get().and_then(|file| file.as_ref().ok());
             let apart = apart.and_then(|_| self.files.separate.get()?.as_ref());

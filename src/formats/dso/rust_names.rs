@@ -44,7 +44,8 @@ pub(super) fn plain_rust(name: &str) -> String {
             },
             _ if hidden > 0 => {}
             '{' => {
-                let inner: String = std::iter::from_fn(|| rest.next_if(|c| *c != '}')).collect();
+                let inner: String =
+                    std::iter::from_fn(|| rest.next_if(|next| *next != '}')).collect();
                 rest.next();
                 let word = inner.trim_start_matches('{');
                 let (word, _) = word.split_once('#').unwrap_or((word, ""));

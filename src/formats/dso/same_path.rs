@@ -117,8 +117,8 @@ impl SamePath {
             len => len - 1,
         };
         for at in new..self.all.len() {
-            let identity = self.all[at].1;
-            self.note(at, &identity);
+            let known = self.all[at].1;
+            self.note(at, &known);
         }
     }
 

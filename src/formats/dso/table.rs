@@ -454,8 +454,8 @@ impl<'a> DsoTable<'a> {
     /// Warns of the files that were asked for and not used, but for some.
     pub fn report_missed(&self, is_left_out: impl Fn(DsoId) -> bool) {
         let asked = self.files.iter_enumerated();
-        let missed = asked.filter_map(|(id, files)| Some((id, files.missed()?)));
-        for (id, missed) in missed.filter(|(id, _)| !is_left_out(*id)) {
+        let lacking = asked.filter_map(|(id, files)| Some((id, files.missed()?)));
+        for (id, missed) in lacking.filter(|(id, _)| !is_left_out(*id)) {
             missed.report(self.get(id), self.diag);
         }
     }
@@ -592,9 +592,10 @@ impl<'a> DsoTable<'a> {
             let same_path = self.by_name.get(&dso.long_name);
             if let Some(all) = same_path.filter(|same| same.all().next() == Some(id)) {
                 let rivals = all.all().take(MOST_RIVALS + 1);
-                let rivals: Arc<[Rival]> = rivals.map(|id| Rival::of(&self.dsos[id])).collect();
-                for id in all.all() {
-                    self.dsos[id].rivals = Arc::clone(&rivals);
+                let rivals: Arc<[Rival]> =
+                    rivals.map(|rival| Rival::of(&self.dsos[rival])).collect();
+                for other in all.all() {
+                    self.dsos[other].rivals = Arc::clone(&rivals);
                 }
             }
             // The other end may still be at it.

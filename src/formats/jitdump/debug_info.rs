@@ -148,8 +148,8 @@ impl<'a> DebugInfo<'a> {
         let end = start.saturating_add(code.size);
         odd.entries = entries.len() as u64;
         odd.shifted = shift != 0;
-        let count = |odd: &dyn Fn(&RawEntry<'_>) -> bool| {
-            entries.iter().filter(|entry| odd(entry)).count() as u64
+        let count = |wanted: &dyn Fn(&RawEntry<'_>) -> bool| {
+            entries.iter().filter(|entry| wanted(entry)).count() as u64
         };
         odd.before = count(&|entry| entry.address < start);
         odd.behind = count(&|entry| entry.address > end);

@@ -706,7 +706,8 @@ fn first_load_pid(mut bytes: &[u8]) -> Option<u32> {
             let code_size = usize::try_from(order.u64(bytes, 40)?).ok()?;
             let fits = code_size.checked_add(LOAD_SIZE + 1)? <= size;
             let continues = rest.is_empty()
-                || prefix(order, rest).is_some_and(|(id, size, _)| id <= 4 && size >= PREFIX_SIZE);
+                || prefix(order, rest)
+                    .is_some_and(|(kind, length, _)| kind <= 4 && length >= PREFIX_SIZE);
             return (fits && continues).then(|| order.u32(bytes, 16)).flatten();
         }
         bytes = rest;

@@ -77,13 +77,13 @@ struct Part<'a> {
 impl<'a> Builder<'a> {
     fn line(&mut self, line: &'a [u8]) {
         let mut rest = Some(line);
-        while let Some(line) = rest.take() {
-            match entry(line) {
+        while let Some(part) = rest.take() {
+            match entry(part) {
                 Some((entry, glued)) => {
                     self.insert(entry);
                     rest = glued;
                 }
-                None => self.malformed += u64::from(!line.iter().all(u8::is_ascii_whitespace)),
+                None => self.malformed += u64::from(!part.iter().all(u8::is_ascii_whitespace)),
             }
         }
     }

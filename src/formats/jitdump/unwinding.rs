@@ -221,11 +221,11 @@ impl<'a> Unwinding<'a> {
             ByteOrder::Big => RunTimeEndian::Big,
         };
         let readable = self.readable_eh_frame();
-        let section = EhFrame::new(&readable, endian);
-        let bases = BaseAddresses::default()
+        let eh_frame = EhFrame::new(&readable, endian);
+        let starts = BaseAddresses::default()
             .set_eh_frame(base.0)
             .set_text(self.anchor.0);
-        let mut entries = section.entries(&bases);
+        let mut entries = eh_frame.entries(&starts);
         let mut ranges = Vec::new();
         // Each is read once: many descriptions may refer to a long one.
         let mut common = BTreeMap::new();

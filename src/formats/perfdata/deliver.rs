@@ -156,8 +156,8 @@ impl Recording<'_> {
             diag.warn(format!(
                 "{path}: damaged before offset {offset:#x}: {problem}; {read}, the rest is missing"
             ));
-        } else if let Some(problem) = self.source().problem() {
-            diag.warn(format!("{path}: {problem}; {read}, the rest is missing"));
+        } else if let Some(fault) = self.source().problem() {
+            diag.warn(format!("{path}: {fault}; {read}, the rest is missing"));
         } else if let Some(number) = self.absent() {
             diag.warn(format!(
                 "{path}: its file data.{number} is missing; {read}, the rest is missing"

@@ -141,9 +141,9 @@ impl Inflater {
         let bytes = bytes.unwrap_or_default();
         let start = self.walked - self.start;
         let mut counted = 0;
-        let (len, end) = walk(bytes, &mut |at, type_, bytes| {
-            counted += COUNTED.min(bytes.len() as u64);
-            record(start + at, type_, bytes)
+        let (len, end) = walk(bytes, &mut |at, type_, content| {
+            counted += COUNTED.min(content.len() as u64);
+            record(start + at, type_, content)
         });
         self.counted += counted;
         self.walked += len;

@@ -112,7 +112,7 @@ impl DataSource {
             both if both & 1 != 0 => 2,
             _ => 4,
         };
-        let older = |bits: u64| Self((bits | found) << 5);
+        let older = |levels: u64| Self((levels | found) << 5);
         if NUMBERS[number as usize].is_empty() {
             return match bits & !7 {
                 0 => Self(0),

@@ -264,8 +264,8 @@ impl<'a> Queue<'a> {
             return Vec::new();
         }
         self.waiting.sort_by_key(|w| w.time);
-        let ready = self.waiting.partition_point(|w| w.time <= limit);
-        let rest = self.waiting.split_off(ready);
+        let count = self.waiting.partition_point(|w| w.time <= limit);
+        let rest = self.waiting.split_off(count);
         let ready = std::mem::replace(&mut self.waiting, rest);
         if let Some(last) = ready.last() {
             self.last_flushed = last.time;

@@ -280,12 +280,12 @@ fn stacks<'b>(attr: &Attr, c: &mut Cursor<'b>, s: &mut Sample<'b>) -> Result<(),
 /// What comes behind the stack.
 fn tail<'b>(attr: &Attr, c: &mut Cursor<'b>, s: &mut Sample<'b>) -> Result<(), SampleError> {
     use SampleError::TooShort;
-    let word = |c: &mut Cursor<'b>, bits, name| match attr.sample_type & bits {
+    let word = |cursor: &mut Cursor<'b>, bits, name| match attr.sample_type & bits {
         0 => Ok(None),
-        _ => c.u64().map(Some).ok_or(TooShort(name)),
+        _ => cursor.u64().map(Some).ok_or(TooShort(name)),
     };
     let weight = word(c, st::WEIGHT | st::WEIGHT_STRUCT, "weight")?;
-    s.weight = weight.map(|word| Cost::of(attr, word));
+    s.weight = weight.map(|cost| Cost::of(attr, cost));
     s.data_src = word(c, st::DATA_SRC, "data source")?.map(DataSource);
     s.transaction = word(c, st::TRANSACTION, "transaction")?;
     if attr.has(st::REGS_INTR) {

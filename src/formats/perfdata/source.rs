@@ -303,7 +303,7 @@ fn read_record(reader: &mut impl BufRead, chunk: &mut Vec<u8>, beside: &mut Besi
     };
     let (type_, size) = header;
     match append(reader, size as u64 - 8, chunk) {
-        Ok(got) if got + 8 == size => {}
+        Ok(more) if more + 8 == size => {}
         Ok(_) => return keep_cut(chunk, start, type_),
         Err(e) => return give_up(chunk, start, &e.to_string()),
     }

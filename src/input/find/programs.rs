@@ -61,7 +61,7 @@ impl SearchPaths {
             // What had no name in any folder can only be given.
             let given = memfd_name(name).filter(|_| !root.as_os_str().is_empty());
             let names = given.into_iter().chain([name]);
-            names.map(move |name| self.in_root(&root, path_of(name)))
+            names.map(move |each| self.in_root(&root, path_of(each)))
         });
         let fetched = ids.clone();
         let fetched = fetched.filter_map(|id| self.fetched(&id, debuginfod::PROGRAM));

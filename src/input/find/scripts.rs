@@ -51,7 +51,7 @@ impl ScriptPlaces {
             .collect();
         let named = url.filter(|url| !url.contains(':') && !url.starts_with('/'));
         let below = found.and_then(Path::parent).zip(named);
-        places.extend(below.map(|(folder, name)| Door::beneath(folder, name).into()));
+        places.extend(below.map(|(folder, inside)| Door::beneath(folder, inside).into()));
         let beside = script.parent()?.join(&name);
         places.extend(self.roots.iter().map(|root| Place::in_root(root, &beside)));
         Some((places, beside))

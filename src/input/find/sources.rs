@@ -71,15 +71,15 @@ impl SourcePaths {
             ends.filter(is_shown)
                 .map(move |end| (Door::beneath(folder, end).into(), found))
         });
-        let first = bundled.into_iter().chain(prefixed);
+        let given = bundled.into_iter().chain(prefixed);
         let fetched = self.debuginfod.as_deref().zip(build);
-        let fetched = fetched.into_iter().flat_map(move |(cache, build)| {
+        let fetched = fetched.into_iter().flat_map(move |(cache, id)| {
             let names = name.to_str().and_then(debuginfod::of_source);
             let names = names.into_iter().flatten();
-            names.map(move |name| debuginfod::of_build(cache, &build, &name))
+            names.map(move |source| debuginfod::of_build(cache, &id, &source))
         });
         let fetched = fetched.map(|place| (place, FoundBy::Build));
-        first.chain(recorded).chain(ends).chain(fetched)
+        given.chain(recorded).chain(ends).chain(fetched)
     }
 }
 

@@ -56,26 +56,26 @@ pub(super) enum Kind {
 pub(super) fn push_text<'n>(
     piece: &Piece,
     text: &str,
-    mut name: impl FnMut(u64) -> Option<Named<'n>>,
+    mut name_of: impl FnMut(u64) -> Option<Named<'n>>,
     texts: &mut String,
 ) {
     let found = piece.found;
     texts.push_str(text);
-    let push = |name: Option<Named<'n>>, texts: &mut String| {
+    let push = |name: Option<Named<'n>>, into: &mut String| {
         if let Some(name) = name {
-            texts.push_str(" <");
-            push_name(&name, texts);
-            texts.push('>');
+            into.push_str(" <");
+            push_name(&name, into);
+            into.push('>');
         }
     };
-    push(found.target.and_then(&mut name), texts);
+    push(found.target.and_then(&mut name_of), texts);
     if let Some(memory) = found.memory {
         // On aarch64 the address is an operand already.
         let has_address = texts.ends_with(&format!("{memory:x}"));
         if !has_address {
             let _ = write!(texts, "        # {memory:x}");
         }
-        push(name(memory), texts);
+        push(name_of(memory), texts);
     }
     texts.push_str(found.comment);
 }
@@ -104,10 +104,10 @@ impl Lines {
 
     pub(super) fn of<'d>(
         material: &Material<'_, '_>,
-        decoded: impl Iterator<Item = &'d Decoded<'d>>,
+        all: impl Iterator<Item = &'d Decoded<'d>>,
     ) -> Self {
         let mut queries = Vec::new();
-        for decoded in decoded {
+        for decoded in all {
             let sites = decoded
                 .pieces
                 .iter()

@@ -373,8 +373,8 @@ fn producer(producer: Producer, name: &str) -> String {
         Producer::Unknown => String::new(),
         known => {
             // Of the long names only the runtime: `V8 (Node.js, …)`.
-            let name = known.row().name.split(" (").next().unwrap_or_default();
-            format!(" ({name}{tier})")
+            let runtime = known.row().name.split(" (").next().unwrap_or_default();
+            format!(" ({runtime}{tier})")
         }
     }
 }

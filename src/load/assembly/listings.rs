@@ -111,7 +111,7 @@ fn list_batch(
     left: &mut usize,
     (places, claims): (&mut LineTexts, &mut FxHashMap<String, SourceClaim>),
 ) -> Vec<Result<Listing, Missing>> {
-    let mut decoded = in_parallel(work, material.threads, |(number, is_shown)| {
+    let mut results = in_parallel(work, material.threads, |(number, is_shown)| {
         let function = &all[number];
         if !is_shown {
             return Err(too_much(number));
@@ -131,7 +131,7 @@ fn list_batch(
         })
     });
     if !request.only_files {
-        for one in &mut decoded {
+        for one in &mut results {
             let count = one.as_ref().map_or(0, |decoded| decoded.pieces.len());
             match (&one, left.checked_sub(count)) {
                 (Ok(decoded), None) => *one = Err(too_much(decoded.function)),
@@ -139,13 +139,13 @@ fn list_batch(
             }
         }
     }
-    let names = native::file_names(material, decoded.iter().flatten());
+    let names = native::file_names(material, results.iter().flatten());
     let lines = request
         .lines
-        .then(|| Lines::of(material, decoded.iter().flatten()));
+        .then(|| Lines::of(material, results.iter().flatten()));
     places.begin();
     let cache = MapCache::default();
-    let listings = decoded
+    let listings = results
         .into_iter()
         .map(|decoded| {
             let decoded = decoded?;

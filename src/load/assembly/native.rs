@@ -128,10 +128,10 @@ fn file_of<'s, 'a>(material: &Material<'s, 'a>, dso: DsoId) -> Option<&'s ElfFil
 /// Names of all addresses that the functions of a file mention, by file.
 pub(super) fn file_names<'d>(
     material: &Material<'_, '_>,
-    decoded: impl Iterator<Item = &'d Decoded<'d>>,
+    all: impl Iterator<Item = &'d Decoded<'d>>,
 ) -> FxHashMap<DsoId, Names> {
     let mut wanted: FxHashMap<DsoId, Vec<u64>> = FxHashMap::default();
-    for decoded in decoded {
+    for decoded in all {
         let Kind::File { dso, .. } = decoded.kind else {
             continue;
         };

@@ -232,7 +232,7 @@ impl<'p> Reader<'p> {
             };
             let source = self.read(&judged);
             let is_proven =
-                |source: &Source| judged.is_source(source.0.text.as_bytes(), found_by, claim);
+                |code: &Source| judged.is_source(code.0.text.as_bytes(), found_by, claim);
             let Some(source) = source.filter(is_proven) else {
                 look.missed(door.path(), "not proven to be source code");
                 is_refused = true;

@@ -125,8 +125,8 @@ pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wante
             place.display()
         )
     }));
-    let uses = ledger.uses();
-    plan.missing.extend(looked_for_in_vain(stages, &uses));
+    let noted = ledger.uses();
+    plan.missing.extend(looked_for_in_vain(stages, &noted));
     plan.kernel = session.dsos.kernel_source().unwrap_or_default().to_owned();
     plan
 }

@@ -105,7 +105,7 @@ pub(super) fn gather(
         }
     }
     for &thread in &session.born {
-        let (life, samples) = (&session.threads[thread], counts[thread]);
+        let (life, taken) = (&session.threads[thread], counts[thread]);
         let Some((from, to)) = life.start.zip(life.end) else {
             continue;
         };
@@ -113,9 +113,9 @@ pub(super) fn gather(
         if lived > period.saturating_mul(SHORT) {
             continue;
         }
-        let behind = lived.saturating_sub(period.saturating_mul(samples));
+        let behind = lived.saturating_sub(period.saturating_mul(taken));
         brief.threads += 1;
-        brief.unsampled += u64::from(samples == 0);
+        brief.unsampled += u64::from(taken == 0);
         brief.missing = brief.missing.saturating_add(behind.min(period));
     }
     brief

@@ -120,8 +120,8 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
 
 /// What to do about empty dumps, by the first program whose runtime is known to leave them.
 fn loses_dumps(session: &Session<'_>) -> Option<&'static str> {
-    let absent = session.jit.absent().iter();
-    let mut empty = absent.filter(|absent| absent.why == Absence::Empty);
+    let all = session.jit.absent().iter();
+    let mut empty = all.filter(|absent| absent.why == Absence::Empty);
     empty.find_map(|absent| {
         let program = session.main_program(absent.process)?;
         match Scope::of_file(&session.dsos.get(program).short_name, true)? {
@@ -632,7 +632,7 @@ fn ends_in_go(stages: &Stages<'_, '_>) -> Vec<(StackEnd, u64)> {
     let mut found = ENDS.map(|end| (end, 0));
     for row in stages.rows() {
         let end = stacks.tag(row.key.stack).recorded();
-        let Some((_, samples)) = found.iter_mut().find(|(known, _)| *known == end) else {
+        let Some((_, samples)) = found.iter_mut().find(|(wanted, _)| *wanted == end) else {
             continue;
         };
         // What was put under a cut stack lies behind a frame that is none.
@@ -848,7 +848,7 @@ fn shared(stages: &Stages<'_, '_>) -> Vec<SharedCode> {
         let is_there = |(symbol, _): &&(&Symbol, &str)| {
             let answer = || stages.symbol(dso, pc.address);
             (symbol.start..symbol.end).contains(&pc.address)
-                && answer().is_some_and(|found| std::ptr::eq(found, *symbol))
+                && answer().is_some_and(|known| std::ptr::eq(known, *symbol))
         };
         if let Some((symbol, other)) = of_file.find(is_there) {
             *found.entry((&symbol.name, other)).or_default() += row.samples;
@@ -860,7 +860,7 @@ fn shared(stages: &Stages<'_, '_>) -> Vec<SharedCode> {
         samples,
     };
     let mut found: Vec<SharedCode> = found.into_iter().map(code).collect();
-    found.sort_by_key(|code| std::cmp::Reverse(code.samples));
+    found.sort_by_key(|each| std::cmp::Reverse(each.samples));
     found
 }
 

@@ -163,9 +163,9 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
         out.push(finding(Level::Note, "recording.simpleperf", text));
     }
     if let Some(trace) = unread.trace.filter(|_| evidence.loss.samples > 0) {
-        let (name, bytes, limit) = (trace.name(), trace.bytes, trace.limit());
+        let (name, size, limit) = (trace.name(), trace.bytes, trace.limit());
         let text = format!(
-            "{name} of {bytes} bytes was recorded too, which pjit does not decode; these are the samples beside it{limit}"
+            "{name} of {size} bytes was recorded too, which pjit does not decode; these are the samples beside it{limit}"
         );
         let row = finding(Level::Note, "recording.trace", text);
         out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
@@ -262,7 +262,7 @@ fn samples(
             (share, format!("{lost} lost ({share:.2}%)"))
         }
     };
-    let text = format!(
+    let line = format!(
         "{} recorded{}, {missing}, throttled {} times",
         by_event(evidence),
         precision(evidence.judged.samples),
@@ -275,7 +275,7 @@ fn samples(
         _ => Level::Ok,
     };
     if samples > 0 || lost > 0 {
-        let row = finding(level, "samples", text);
+        let row = finding(level, "samples", line);
         out.push(if level > Level::Ok {
             row.fixed_by(advice::for_loss(&evidence.whole))
         } else {
@@ -321,7 +321,7 @@ fn samples(
     }
     if loss.throttled > 0 {
         let often = percent(loss.throttled, samples) >= WORTH_WARNING;
-        let level = if often { Level::Warn } else { Level::Note };
+        let grade = if often { Level::Warn } else { Level::Note };
         let text = format!(
             "the kernel stopped sampling {} times because it took too long",
             loss.throttled
@@ -330,7 +330,7 @@ fn samples(
             Remedy::record("-F with a lower frequency"),
             Remedy::from("sysctl kernel.perf_cpu_time_max_percent=0"),
         ];
-        out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
+        out.push(finding(grade, "samples.throttled", text).fixed_by(fixes));
     }
 }
 
@@ -552,8 +552,8 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) -> Option<
         out.extend(skipped(evidence, walked));
         out.extend(completed(evidence, walked));
         if recorded > 0 {
-            let text = format!("{recorded} samples have frame-pointer chains, as recorded");
-            out.push(finding(Level::Note, "stacks.recorded", text));
+            let note = format!("{recorded} samples have frame-pointer chains, as recorded");
+            out.push(finding(Level::Note, "stacks.recorded", note));
             out.extend(parts_of_recorded(evidence, recorded));
         }
         share
@@ -687,14 +687,14 @@ fn completed(evidence: &Evidence, walked: u64) -> impl Iterator<Item = Draft> + 
     );
     let stitched = evidence.mended.stitched > 0;
     let stitched = stitched.then(|| finding(Level::Note, "stacks.stitched", text));
-    let share = percent(evidence.grafted, walked);
-    let text = format!(
-        "{share:.2}% are cut and got the outermost functions that all complete stacks of their thread share ({} of \
+    let grafted = percent(evidence.grafted, walked);
+    let note = format!(
+        "{grafted:.2}% are cut and got the outermost functions that all complete stacks of their thread share ({} of \
          {walked}); [cut] stands for what lies between",
         evidence.grafted
     );
     let rooted = evidence.grafted > 0;
-    let rooted = rooted.then(|| finding(Level::Note, "stacks.rooted", text));
+    let rooted = rooted.then(|| finding(Level::Note, "stacks.rooted", note));
     stitched.into_iter().chain(rooted)
 }
 
@@ -851,13 +851,13 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Draft>) {
     out.push(finding(level, "symbols", text));
     let copied: u64 = evidence.copied.iter().map(|culprit| culprit.samples).sum();
     if copied > 0 {
-        let text = format!(
+        let note = format!(
             "{} of the samples lie where the program copied code over its own at some time, as for large pages; it has the \
              names of the file: {}",
             share_of(copied, evidence),
             names(&evidence.copied, evidence)
         );
-        out.push(finding(Level::Note, "symbols.copied", text));
+        out.push(finding(Level::Note, "symbols.copied", note));
     }
     shared(evidence, out);
     out.extend(

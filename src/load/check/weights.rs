@@ -74,12 +74,12 @@ impl Weights {
         let mut found = Self::default();
         let mut is_probe = vec![false; recording.events.len()];
         let mut has_switches = false;
-        for (event, is_probe) in recording.events.iter().zip(&mut is_probe) {
+        for (event, slot) in recording.events.iter().zip(&mut is_probe) {
             if !event.attr.is_tracepoint() {
                 continue;
             }
             let field = |name| recording.tracepoints.field(event.attr.config, name);
-            *is_probe = field("__probe_ip").is_some() || field("__probe_func").is_some();
+            *slot = field("__probe_ip").is_some() || field("__probe_func").is_some();
             has_switches |= event.name == "sched:sched_switch";
             found.note_sampling(event);
         }
@@ -92,8 +92,7 @@ impl Weights {
             let lost = session.stats.lost_of(|event| is_probe[event.index()]);
             found.probes = Some((there, lost));
             let events = recording.events.iter().zip(&is_probe);
-            let is_of_alloc =
-                events.map(|(event, is_probe)| *is_probe && event.name.contains("alloc"));
+            let is_of_alloc = events.map(|(event, is_one)| *is_one && event.name.contains("alloc"));
             let is_of_alloc: Vec<bool> = is_of_alloc.collect();
             if is_of_alloc.contains(&true) {
                 found.without_allocations = without_allocations(session, samples, &is_of_alloc);

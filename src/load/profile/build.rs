@@ -184,11 +184,11 @@ pub fn build(
     let names = JitNames::of(collected, session, answers, (names, needs), threads);
     let places = FramesOfPcs::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
-    let (same_stack, frames) = equal_stacks(&collected.stacks, &places, threads);
+    let (same_stack, capacity) = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
         threads: threads_of(session),
-        stacks: Stacks::with_capacity(frames),
+        stacks: Stacks::with_capacity(capacity),
         ..Profile::default()
     };
     let numberer = Numberer {
@@ -221,19 +221,19 @@ pub fn build(
         profile.optimised = optimised(session, answers.maps);
     }
     material.forget_stacks();
-    let collected = material.get();
+    let kept = material.get();
     let frame_at = |pc: PcId| {
         let frame = frames[places.leaf(pc)];
         frame.map_or(u32::MAX, |frame| frame.index() as u32)
     };
     let mut tabler = Tabler {
-        collected,
+        collected: kept,
         recorded: samples,
         numbers: &rows,
-        facets: FacetsNumberer::new(&collected.facets, session, &frame_at),
+        facets: FacetsNumberer::new(&kept.facets, session, &frame_at),
         profile: &mut profile,
     };
-    match collected.kind {
+    match kept.kind {
         Rows::Merged | Rows::Branches => tabler.entries(),
         Rows::Samples => tabler.samples(events),
     }
@@ -241,9 +241,9 @@ pub fn build(
     profile.facets = facets;
     drop(rows);
     material.forget_rows();
-    let collected = material.get();
+    let rest = material.get();
     Filler {
-        collected,
+        collected: rest,
         session,
         labels_of_samples: &samples.labels,
         answers,

@@ -179,7 +179,7 @@ impl<'a> SampleMatcher<'a> {
             let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
             digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address.0))
         };
-        let is_printed = |symbol| self.printed.as_ref().is_some_and(|of| of[symbol]);
+        let is_printed = |id| self.printed.as_ref().is_some_and(|of| of[id]);
         frame.symbol.is_some_and(is_printed)
             || list.iter().any(|word| {
                 symbol.is_some_and(|s| s.name == *word || is_at(word, frame.address_of(s)))

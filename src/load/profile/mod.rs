@@ -1002,7 +1002,7 @@ impl RecordingSummary {
     pub fn socket(&self, cpu: i32) -> i32 {
         let place = usize::try_from(cpu).ok();
         place
-            .and_then(|cpu| self.sockets.get(cpu))
+            .and_then(|at| self.sockets.get(at))
             .copied()
             .unwrap_or(-1)
     }
@@ -1065,8 +1065,8 @@ impl EventQuality {
             (&mut self.periods, &other.periods),
             (&mut self.ends, &other.ends),
         ] {
-            for (sum, more) in sum.0.iter_mut().zip(&more.0) {
-                *sum = sum.saturating_add(*more);
+            for (total, added) in sum.0.iter_mut().zip(&more.0) {
+                *total = total.saturating_add(*added);
             }
         }
     }
@@ -1106,8 +1106,8 @@ impl Quality {
         let of = of.filter(|(at, of)| event.is_none_or(|event| event == *at) && of.samples > 0);
         let mut sum = EventQuality::default();
         let mut count = 0;
-        for (_, of) in of {
-            sum.add(of);
+        for (_, quality) in of {
+            sum.add(quality);
             count += 1;
         }
         let EventQuality {

@@ -201,11 +201,11 @@ pub(crate) fn of_code(
     let original = original_name(answers.maps, code.producer(), written);
     let of_original = original.as_ref().map(|(name, _)| name.as_slice());
     let name = known.or(of_original).unwrap_or(written);
-    let shown = |name| {
+    let shown = |bytes| {
         if session.jit.object(code.object()).is_perf_map() {
-            String::from_utf8_lossy(name).into_owned()
+            String::from_utf8_lossy(bytes).into_owned()
         } else {
-            demangle(name, style).into_owned()
+            demangle(bytes, style).into_owned()
         }
     };
     let recorded = original.as_ref().map(|(_, is_word)| Recorded {

@@ -19,7 +19,7 @@ pub(super) fn equal_stacks(
 ) -> (IndexVec<AddressStackId, AddressStackId>, usize) {
     const PIECE: usize = 1024;
     let all: IndexVec<AddressStackId, AddressStackId> = stacks.ids().collect();
-    let frames = |stack: AddressStackId| {
+    let frames_of = |stack: AddressStackId| {
         let addresses = stacks.get(stack).iter();
         addresses.flat_map(|pc| places.chain(*pc)).copied()
     };
@@ -35,9 +35,11 @@ pub(super) fn equal_stacks(
     let hashes: IndexVec<AddressStackId, u64> = hashes.into_iter().flatten().collect();
     let same_frames = |a: AddressStackId, b: AddressStackId| {
         let (one, other) = (stacks.get(a), stacks.get(b));
-        let is = |(a, b): (&PcId, &PcId)| a == b || places.chain(*a) == places.chain(*b);
+        let is = |(left, right): (&PcId, &PcId)| {
+            left == right || places.chain(*left) == places.chain(*right)
+        };
         // Nearly always address by address; only inlined functions may be shared out in another way.
-        one.len() == other.len() && one.iter().zip(other).all(is) || frames(a).eq(frames(b))
+        one.len() == other.len() && one.iter().zip(other).all(is) || frames_of(a).eq(frames_of(b))
     };
     let is = |a: AddressStackId, b: AddressStackId| {
         hashes[a] == hashes[b] && stacks.tag(a) == stacks.tag(b) && same_frames(a, b)
@@ -49,7 +51,7 @@ pub(super) fn equal_stacks(
         let mut known = ItemIndex::with_capacity(stacks.len() / parts as usize);
         let (mut found, mut frames_of_new) = (Vec::new(), 0);
         for stack in all.iter().copied().filter(own) {
-            let hash_of = |stack: AddressStackId| hashes[stack];
+            let hash_of = |each: AddressStackId| hashes[each];
             match known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of) {
                 Some(same) => found.push((stack, same)),
                 // And what may be put below them.

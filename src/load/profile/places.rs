@@ -313,7 +313,7 @@ impl<'b> PcFramesMaker<'b, '_> {
         };
         let wasm = self.answers.wasm.place_of_jit(id, pc.address);
         if let Some(resolved) = self.answers.of_wasm(wasm) {
-            let around = |name| PlaceSymbol::InlinedInJit(symbol, name);
+            let around = |inlined| PlaceSymbol::InlinedInJit(symbol, inlined);
             let code = self.needs.contains(Needs::CODE).then_some(id);
             let own = (Some((symbol, false)), code);
             return self.frames_of(pc, dso, own, resolved, Some(around));
@@ -363,10 +363,10 @@ impl<'b> PcFramesMaker<'b, '_> {
                     .is_some_and(|first| std::ptr::eq(first, frame))
         };
         if let Some(around) = around.filter(|_| self.needs.contains(Needs::INLINED)) {
-            for inlined in inlined {
-                let symbol = self.other(around(inlined.name), dso);
-                let detail = self.dwarf_line(inlined.line, is_near(inlined), code);
-                let frame = self.frame(pc, Some(dso), Some((symbol, false)), detail);
+            for inner in inlined {
+                let number = self.other(around(inner.name), dso);
+                let detail = self.dwarf_line(inner.line, is_near(inner), code);
+                let frame = self.frame(pc, Some(dso), Some((number, false)), detail);
                 self.out.chained.push(frame);
             }
         }

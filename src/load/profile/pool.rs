@@ -376,10 +376,10 @@ impl Pool {
                 && known.recorded == symbol.recorded
         };
         let objects = &self.all.objects;
-        let hash = |symbol: &Symbol, object: ObjectId| {
-            let place: Option<&Place> = symbol.place.as_deref();
-            let start = Some(symbol.start).filter(|_| !objects[object].is_jit);
-            let key = (object, &symbol.name, start, symbol.inlined, place);
+        let hash = |each: &Symbol, owner: ObjectId| {
+            let place: Option<&Place> = each.place.as_deref();
+            let start = Some(each.start).filter(|_| !objects[owner].is_jit);
+            let key = (owner, &each.name, start, each.inlined, place);
             FxBuildHasher.hash_one(key)
         };
         let new = all.next_idx();
@@ -603,8 +603,8 @@ impl Pool {
         sum.is_unfinished |= recording.is_unfinished;
         sum.status = sum.status.max(recording.status);
         let used = sum.used.zip(recording.used);
-        sum.used = used.map(|([user, system], [more, also])| {
-            [user.saturating_add(more), system.saturating_add(also)]
+        sum.used = used.map(|([user, system], [added, also])| {
+            [user.saturating_add(added), system.saturating_add(also)]
         });
         sum.switches += recording.switches;
         sum.tells_switches |= recording.tells_switches;

@@ -11,8 +11,8 @@ use crate::weigh::Trim;
 
 /// Shortens all stacks.
 pub(super) fn trim(profile: &mut Profile, trim: Trim) {
-    let frames = profile.frames.indices();
-    let is_left_out: IndexVec<FrameId, bool> = frames
+    let ids = profile.frames.indices();
+    let is_left_out: IndexVec<FrameId, bool> = ids
         .map(|frame| trim.leaves_out(profile.frame_name(frame)))
         .collect();
     let is_label: IndexVec<FrameId, bool> = (profile.frames.iter())

@@ -140,7 +140,7 @@ impl Counting {
         };
         let place = (event, stat.cpu, stat.thread);
         let before = self.last.insert(place, stat);
-        let since = |now: u64, before: Option<u64>| now.saturating_sub(before.unwrap_or(0));
+        let since = |now: u64, then: Option<u64>| now.saturating_sub(then.unwrap_or(0));
         let fresh = Stat {
             value: since(stat.value, before.map(|b| b.value)),
             enabled: since(stat.enabled, before.map(|b| b.enabled)),
@@ -264,9 +264,9 @@ impl Counting {
         for (&(event, cpu, thread), stat) in &self.last {
             let of_thread = [thread.cast_signed(), 0, 0];
             let part = places.get(&cpu).copied().unwrap_or(of_thread);
-            let (cpus, counts) = parts.entry(part).or_default();
+            let (processors, counts) = parts.entry(part).or_default();
             counts.entry(event).or_default().add(self.scaled(*stat));
-            cpus.insert(cpu);
+            processors.insert(cpu);
         }
         Ok(parts)
     }

@@ -163,7 +163,7 @@ impl<'a> DebugInfo<'a> {
         }
         let mut info = Self::of_elf(elf, lines, unpacked)?;
         info.supplementary = supplementary
-            .and_then(|elf| Self::of_elf(elf, false, unpacked))
+            .and_then(|file| Self::of_elf(file, false, unpacked))
             .map(Box::new);
         if let Some(other) = &info.supplementary {
             info.dwarf.sup = Some(Arc::new(gimli::Dwarf {
@@ -337,8 +337,8 @@ impl<'a> DebugInfo<'a> {
     }
 
     /// Calls `add` for the ranges of a unit. Says whether the unit told its ranges; `None` if it describes no code.
-    fn unit_ranges(&self, unit: UnitId, mut add: impl FnMut(u64, u64)) -> Option<bool> {
-        let header = self.headers[unit];
+    fn unit_ranges(&self, id: UnitId, mut add: impl FnMut(u64, u64)) -> Option<bool> {
+        let header = self.headers[id];
         let root = RootEntry::read(self, &header, |code| declared(self, &header, code))?;
         if root.tag == dw::DW_TAG_partial_unit || matches!(header.type_(), UnitType::Type { .. }) {
             return None;

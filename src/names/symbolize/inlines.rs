@@ -118,10 +118,10 @@ pub(super) fn find<'a>(
     let missing: Vec<usize> = missing().collect();
     if has_skipped && !missing.is_empty() {
         let addresses: Vec<u64> = missing.iter().map(|&at| addresses[at]).collect();
-        let mut scan = Scan::new(info, unit, &addresses);
-        scan.skips = false;
-        let _ = scan.run();
-        for (at, nested) in missing.into_iter().zip(scan.found) {
+        let mut again = Scan::new(info, unit, &addresses);
+        again.skips = false;
+        let _ = again.run();
+        for (at, nested) in missing.into_iter().zip(again.found) {
             found[at] = nested;
         }
     }
@@ -449,13 +449,15 @@ impl<'a> Names<'a> {
         }
         let (files, paths) = (&mut self.files, &mut self.paths);
         let is_lambda = std::cell::Cell::new(false);
-        let mut look = |file: &DebugInfo<'a>, unit: &Unit<'a>, place, entry: &Named<'a>| {
+        let mut look = |file: &DebugInfo<'a>, holder: &Unit<'a>, place, entry: &Named<'a>| {
             let has_name = |name: &[u8]| name.starts_with(b"operator()");
             is_lambda.set(is_lambda.get() || entry.plain.is_some_and(has_name));
             let declared = entry.file?;
             let path = paths.entry((place, declared)).or_insert_with(|| {
-                let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
-                let path = lines.as_ref()?.path(file, unit, declared)?;
+                let lines = files
+                    .entry(place)
+                    .or_insert_with(|| Lines::of(file, holder));
+                let path = lines.as_ref()?.path(file, holder, declared)?;
                 Some(SourceFile::of(&path))
             });
             Some(path.clone().map(|SourceFile { path, author }| {
@@ -529,7 +531,7 @@ impl<'a> Units<'a> {
         let mut is_object = false;
         for _ in 0..MAX_REFERENCES {
             let supplementary = place.is_some_and(|p| p.0);
-            let file = if supplementary {
+            let current = if supplementary {
                 info.supplementary.as_deref()?
             } else {
                 info
@@ -537,7 +539,7 @@ impl<'a> Units<'a> {
             let offset = match at {
                 EntryRef::Unit(offset) => offset,
                 EntryRef::File(offset) => {
-                    let (number, inside) = file.unit_of(offset)?;
+                    let (number, inside) = current.unit_of(offset)?;
                     place = Some((supplementary, number));
                     inside
                 }

@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
         let mut previous: Option<LineAt> = None;
         // Within a sequence addresses rise: the first that is not in front of the previous row, and the place of it.
         let (mut wanted, mut next) = (u64::MAX, 0);
-        let from = |next: usize| addresses.get(next).copied().unwrap_or(u64::MAX);
+        let from = |index: usize| addresses.get(index).copied().unwrap_or(u64::MAX);
         // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
         let mut left = addresses.len().saturating_mul(64);
         while missing > 0

@@ -55,7 +55,7 @@ impl<'a> Memo<'a> {
     pub(super) fn of_unit(
         &self,
         key: (UnitId, bool),
-        wanted: &[Wanted],
+        asked: &[Wanted],
         read: impl FnOnce(&[Wanted], &mut Reading<'a>),
     ) -> Expanded<'a> {
         let unit = {
@@ -67,7 +67,7 @@ impl<'a> Memo<'a> {
             *unit = UnitMemo::default();
         }
         let is_new = |wanted: &&Wanted| !unit.answers.contains_key(&wanted.svma);
-        let mut new: Vec<Wanted> = wanted.iter().filter(is_new).copied().collect();
+        let mut new: Vec<Wanted> = asked.iter().filter(is_new).copied().collect();
         new.dedup_by_key(|wanted| wanted.svma);
         if !new.is_empty() {
             // Answers tell which of these they are of.
@@ -77,7 +77,7 @@ impl<'a> Memo<'a> {
             read(&new, &mut unit.reading);
             unit.keep(IndexSlice::new(&new));
         }
-        unit.tell(wanted)
+        unit.tell(asked)
     }
 }
 
@@ -99,12 +99,12 @@ impl UnitMemo<'_> {
 
 impl<'a> UnitMemo<'a> {
     /// The answers, with names numbered as they are met.
-    fn tell(&self, wanted: &[Wanted]) -> Expanded<'a> {
+    fn tell(&self, asked: &[Wanted]) -> Expanded<'a> {
         let all = &self.reading.out;
         let mut out = Expanded::default();
         let mut numbers: IndexVec<NameNumber, Option<NameNumber>> =
             index_vec![None; all.names.len()];
-        for wanted in wanted {
+        for wanted in asked {
             let Some(Some(known)) = self.answers.get(&wanted.svma) else {
                 continue;
             };

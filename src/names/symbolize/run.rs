@@ -172,14 +172,14 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
         };
         // By place of the symbol, that of a label too.
         let mut numbers: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
-        let table = dsos.symbols(dso);
+        let listed = dsos.symbols(dso);
         let has_originals = needs.contains(Needs::ORIGINALS) && !is_kernel;
         for &index in group {
-            let found = table.and_then(|table| Some((table, table.find(queries[index].address)?)));
+            let found = listed.and_then(|table| Some((table, table.find(queries[index].address)?)));
             let number = found.map(|(table, symbol)| {
                 let place = (symbol.start, symbol.end);
-                if let Some(known) = numbers.get(&place) {
-                    return *known;
+                if let Some(earlier) = numbers.get(&place) {
+                    return *earlier;
                 }
                 let label = has_originals.then(|| table.function_of_label(&symbol));
                 let symbol = label.flatten().unwrap_or(symbol);
@@ -574,8 +574,8 @@ impl<'a> Bodies<'_, 'a> {
                 .collect()
         });
         let start = of.function_start();
-        let mut known = self.first_lines.borrow_mut();
-        *known.entry(start).or_insert_with(|| {
+        let mut memo = self.first_lines.borrow_mut();
+        *memo.entry(start).or_insert_with(|| {
             let is_there = |row: &&LineAt| {
                 let known = lines.path(self.debug, self.unit, row.file);
                 known.is_some_and(|known| normal(&known) == path)
@@ -675,16 +675,16 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         if self.needs.contains(Needs::KINDS) {
             let all = self.needs.contains(Needs::PLACES);
             let (numbers, of_inlined) = tell_apart(&mut out.symbols.raw, &raw, &mut names, all);
-            let number = |ids: &IndexVec<NameNumber, ShownId>| {
-                ids.iter().map(|id| of_inlined[*id]).collect()
+            let number = |each: &IndexVec<NameNumber, ShownId>| {
+                each.iter().map(|id| of_inlined[*id]).collect()
             };
             let inlined: Vec<_> = ids.iter().map(number).collect();
-            let declared = declared(&out, &chosen);
-            for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declared) {
+            let declarations = declared(&out, &chosen);
+            for ((symbol, name), declared) in out.symbols.iter_mut().zip(&raw).zip(&declarations) {
                 let path = declared.map(|declared| &*declared.path);
                 symbol.package = Spelled::of(&symbol.name).package(name, path, None);
             }
-            places = self.places((&mut out, &raw), &declared, (&numbers, &inlined), all);
+            places = self.places((&mut out, &raw), &declarations, (&numbers, &inlined), all);
         }
         let mut strings = Strings::new(self.expanded, &ids, &names, &places);
         for (index, query) in self.queries.iter_enumerated() {
@@ -764,7 +764,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         let mut times: FxHashMap<DsoId, Option<SystemTime>> = FxHashMap::default();
         for (expanded, (_, dso)) in self.expanded.iter().zip(self.owners) {
             let build = dso.and_then(|dso| self.dsos.build_id(dso));
-            let mut time = |dso| *times.entry(dso).or_insert_with(|| self.dsos.written(dso));
+            let mut time = |id| *times.entry(id).or_insert_with(|| self.dsos.written(id));
             let built = dso.and_then(&mut time);
             for (path, md5) in expanded.paths.iter().zip(&expanded.checksums) {
                 let directory = &expanded.directory;
@@ -810,13 +810,13 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 .entry(part)
                 .or_insert_with(|| WasmMap::read(&self.wasm.source_map(part)?));
             let mapped = map.as_ref().zip(self.wasm.position(place));
-            let mapped = mapped.and_then(|(map, position)| map.find(position));
+            let mapped = mapped.and_then(|(source, position)| source.find(position));
             let bare = || Some((self.wasm.bare_place(place)?, SourceLine::NO_LINE, 0));
             let Some((text, line, column)) = mapped.or_else(bare) else {
                 continue;
             };
             let file = known.entry(text);
-            let file = *file.or_insert_with_key(|text| out.strings.push(text.clone()));
+            let file = *file.or_insert_with_key(|path| out.strings.push(path.clone()));
             answer.line = Some(SourceLine { file, line, column });
         }
     }
@@ -854,7 +854,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         let symbols = in_parallel(all.chunks(512).collect(), threads, |chunk| {
             chunk
                 .iter()
-                .map(|&(&(dso, _, object, i), name)| self.symbol(dso, object, i, name))
+                .map(|&(&(dso, _, object, i), text)| self.symbol(dso, object, i, text))
                 .collect::<Vec<_>>()
         });
         out.symbols = symbols.into_iter().flatten().collect();
@@ -866,9 +866,9 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         for (number, &(_, _, object, i)) in out.symbols.indices().zip(&order) {
             numbers[object][i] = number;
         }
-        for (object, numbers) in self.objects.iter().zip(&numbers) {
+        for (object, of_object) in self.objects.iter().zip(&numbers) {
             for &(query, symbol) in &object.answers {
-                out.answers[query].symbol = symbol.map(|hit| numbers[hit]);
+                out.answers[query].symbol = symbol.map(|hit| of_object[hit]);
             }
         }
         order.iter().map(name).collect()
@@ -984,8 +984,8 @@ fn declared<'e>(
     chosen: &IndexVec<QueryId, Option<(usize, &'e Expansion)>>,
 ) -> IndexVec<SymbolIndex, Option<&'e Declared>> {
     let mut declared = index_vec![None; out.symbols.len()];
-    for (answer, chosen) in out.answers.iter().zip(chosen) {
-        if let (Some(symbol), Some((_, expansion))) = (answer.symbol, chosen) {
+    for (answer, choice) in out.answers.iter().zip(chosen) {
+        if let (Some(symbol), Some((_, expansion))) = (answer.symbol, choice) {
             declared[symbol] = declared[symbol].or(expansion.declared.as_ref());
         }
     }
@@ -996,13 +996,13 @@ fn declared<'e>(
 /// numbers of names, of symbols and of inlined functions: copies that compilers make have one.
 fn tell_apart(
     symbols: &mut [Symbol],
-    raw: &[&[u8]],
+    written: &[&[u8]],
     inlined: &mut Shown<'_>,
     all: bool,
 ) -> (Vec<u32>, IndexVec<ShownId, u32>) {
     let texts = &inlined.texts;
     let of_symbols = symbols.iter().map(|symbol| symbol.name.as_str());
-    let of_symbols = of_symbols.zip(raw.iter().copied());
+    let of_symbols = of_symbols.zip(written.iter().copied());
     let of_inlined = inlined.known.iter();
     let of_inlined = of_inlined.map(|(raw, id)| (texts[*id].as_str(), *raw));
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
@@ -1017,11 +1017,11 @@ fn tell_apart(
         *is_only = *is_only && *first == raw;
         number
     });
-    let mut of_symbols: Vec<u32> = numbers.collect();
-    let numbers = of_symbols.split_off(raw.len());
-    let mut of_inlined: IndexVec<ShownId, u32> = index_vec![0; texts.len()];
-    for (id, number) in inlined.known.values().zip(numbers) {
-        of_inlined[*id] = number;
+    let mut by_symbol: Vec<u32> = numbers.collect();
+    let rest = by_symbol.split_off(written.len());
+    let mut by_id: IndexVec<ShownId, u32> = index_vec![0; texts.len()];
+    for (id, number) in inlined.known.values().zip(rest) {
+        by_id[*id] = number;
     }
     let told = |number: u32, raw: &[u8]| {
         let (_, is_only) = names[number as usize];
@@ -1030,15 +1030,15 @@ fn tell_apart(
     };
     let mut parameters: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
     for (raw, id) in &inlined.known {
-        parameters[*id] = told(of_inlined[*id], raw);
+        parameters[*id] = told(by_id[*id], raw);
     }
-    let of_symbol = of_symbols.iter().zip(raw);
+    let of_symbol = by_symbol.iter().zip(written);
     let of_symbol: Vec<_> = of_symbol.map(|(number, raw)| told(*number, raw)).collect();
-    for (symbol, parameters) in symbols.iter_mut().zip(of_symbol) {
-        symbol.parameters = parameters;
+    for (symbol, own) in symbols.iter_mut().zip(of_symbol) {
+        symbol.parameters = own;
     }
     inlined.parameters = parameters;
-    (of_symbols, of_inlined)
+    (by_symbol, by_id)
 }
 
 /// Distinct names and their texts.
@@ -1110,8 +1110,8 @@ impl<'s> Strings<'s> {
     }
 
     fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
-        let (text, number) = &self.names[piece][name];
-        if let Some(number) = *number {
+        let (text, known) = &self.names[piece][name];
+        if let Some(number) = *known {
             return number;
         }
         let number = self.add(text.clone());

@@ -79,7 +79,7 @@ impl<'a> Scopes<'a> {
                 dw::DW_TAG_subprogram => Some(None),
                 _ => None,
             };
-            let parent = open.iter().rev().find_map(|scope| *scope);
+            let parent = open.iter().rev().find_map(|outer| *outer);
             let scope = scope.map(|name| {
                 self.0.push(Scope {
                     start,
@@ -111,12 +111,12 @@ impl<'a> Scopes<'a> {
                 });
             };
             if at.0 < scope.end {
-                let name = scope.name.filter(|name| !name.starts_with(b"<"))?;
-                size += name.len() + 2;
+                let part = scope.name.filter(|text| !text.starts_with(b"<"))?;
+                size += part.len() + 2;
                 if size > MAX_NAME {
                     return None;
                 }
-                parts.push(name);
+                parts.push(part);
             }
             next = scope.parent;
         }

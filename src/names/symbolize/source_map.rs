@@ -310,13 +310,13 @@ impl<'a> SourceMaps<'a> {
         Some(OriginalFunction { place, name })
     }
 
-    fn name_at(&self, map: &Arc<SourceMap>, token: Token<'_>, file: &str) -> Option<OriginalName> {
+    fn name_at(&self, map: &Arc<SourceMap>, token: Token<'_>, path: &str) -> Option<OriginalName> {
         let number = token.get_src_id();
         let key = (Arc::as_ptr(map) as usize, number);
         let in_map = map.get_source_contents(number);
         let mut known = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let source = known.entry(key).or_insert_with(|| {
-            let in_file = || self.search.as_ref()?.text_of(Path::new(file));
+            let in_file = || self.search.as_ref()?.text_of(Path::new(path));
             let file = in_map.is_none().then(in_file).flatten();
             let lines = Lines::of(in_map.or(file.as_deref())?)?;
             Some(Arc::new(Source { file, lines }))
@@ -509,9 +509,9 @@ impl Search<'_> {
     fn map_of(&self, script: &Script<'_>, read: &mut Read) -> Answer {
         let url = mapping_url(script.text);
         let inside = url.filter(|url| url.starts_with("data:"));
-        let inside = inside.and_then(|url| {
-            once(read, url.as_bytes(), || {
-                flat(sourcemap::decode_data_url(url).ok()?)
+        let inside = inside.and_then(|data| {
+            once(read, data.as_bytes(), || {
+                flat(sourcemap::decode_data_url(data).ok()?)
             })
         });
         let fit = |map: Arc<SourceMap>, path: &Path| {
@@ -725,8 +725,8 @@ fn has_sound_places(map: &SourceMapIndex) -> bool {
     const MOST: u32 = 1 << 31;
     let is_sound = |(line, column): (u32, u32)| line < MOST && column < MOST;
     map.sections().all(|section| match section.get_sourcemap() {
-        Some(DecodedMap::Regular(map)) => {
-            is_sound(section.get_offset()) && map.tokens().all(|token| is_sound(token.get_dst()))
+        Some(DecodedMap::Regular(part)) => {
+            is_sound(section.get_offset()) && part.tokens().all(|token| is_sound(token.get_dst()))
         }
         // Sections of sections are not in the format.
         _ => false,

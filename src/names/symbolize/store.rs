@@ -68,7 +68,7 @@ impl<'d> DebugStore<'d> {
         lines: bool,
         roots: impl FnOnce() -> Vec<PathBuf>,
     ) -> Option<Opened<'d>> {
-        let place = |elf: &ElfFile<'a>| elf.bytes().as_ptr().addr();
+        let place = |file: &ElfFile<'a>| file.bytes().as_ptr().addr();
         // Skeletons of split units have their addresses in a section of their own.
         let roots = elf.has_section(".debug_addr").then(roots);
         let key = (place(elf), supplementary.map_or(0, place), lines, roots);

@@ -239,14 +239,14 @@ impl<'t> Text<'t> {
     }
 
     /// `NAME =`, `NAME: Type =`, `a.b.NAME =`, `x['NAME'] =`, `NAME ||=`.
-    fn assigned(self, end: usize) -> Option<&'t str> {
-        let before = &self.0[..end];
+    fn assigned(self, at: usize) -> Option<&'t str> {
+        let before = &self.0[..at];
         let logical = ["||=", "&&=", "??="];
         let sign = match logical.iter().find(|sign| before.ends_with(**sign)) {
             Some(sign) => sign.len(),
             None => 1,
         };
-        let left = &before[..end - sign];
+        let left = &before[..at - sign];
         if sign == 1 && left.ends_with(['=', '!', '<', '>', '+', '-', '*', '/', '%', '&', '|', '^'])
         {
             return None;
@@ -445,7 +445,9 @@ impl<'t> Text<'t> {
         };
         let low = floor(self.0, start.saturating_sub(BACK));
         let before = &self.0[low..start];
-        let line = before.rfind('\n').map_or(before, |at| &before[at..]);
+        let line = before
+            .rfind('\n')
+            .map_or(before, |newline| &before[newline..]);
         !between.contains('\n') || !line.contains("//")
     }
 }
@@ -507,9 +509,9 @@ fn method(text: &str) -> Option<(&str, usize)> {
 
 /// `word =>`, `async word =>`.
 fn is_arrow_of_word(text: &str) -> bool {
-    let arrow = |text: &str| {
-        let word = identifier(text);
-        !word.is_empty() && text[word.len()..].trim_start().starts_with("=>")
+    let arrow = |part: &str| {
+        let word = identifier(part);
+        !word.is_empty() && part[word.len()..].trim_start().starts_with("=>")
     };
     let behind = text.strip_prefix("async").map(str::trim_start);
     arrow(text) || behind.is_some_and(arrow)

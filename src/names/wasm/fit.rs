@@ -65,12 +65,12 @@ pub(super) fn choose(
     let (with_dwarf, without): (Vec<Fit>, Vec<Fit>) =
         with_code.iter().partition(|fit| module(fit).has_dwarf());
     let tells_the_same = |a: &Fit, b: &Fit| module(a).tells_the_same(module(b));
-    let fits = match ranked(&with_dwarf, rank, tells_the_same) {
-        Ok(fits) if fits.is_empty() => without,
-        Ok(fits) => fits,
+    let left = match ranked(&with_dwarf, rank, tells_the_same) {
+        Ok(found) if found.is_empty() => without,
+        Ok(found) => found,
         Err(several) => return Choice::Several(several),
     };
-    let best = fits.into_iter().max_by_key(|fit| {
+    let best = left.into_iter().max_by_key(|fit| {
         let has_map = module(fit).source_map_url().is_some();
         (has_map, fit.shift == 0, std::cmp::Reverse(fit.candidate))
     });

@@ -602,8 +602,8 @@ impl<'a> WasmCode<'a> {
     }
 
     /// The file and module that tell of a piece of code, and its position in that.
-    fn origin(&self, place: CodePlace) -> Option<Origin> {
-        let CodePlace::Code(compiled, offset) = place else {
+    fn origin(&self, code: CodePlace) -> Option<Origin> {
+        let CodePlace::Code(compiled, offset) = code else {
             return None;
         };
         let place = self.place(compiled, offset)?;

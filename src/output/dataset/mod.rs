@@ -84,7 +84,10 @@ impl Table {
         Self {
             name,
             columns: columns
-                .map(|(name, values)| Column { name, values })
+                .map(|(heading, values)| Column {
+                    name: heading,
+                    values,
+                })
                 .collect(),
         }
     }

@@ -31,7 +31,7 @@ impl Table {
     }
 
     /// The same with groups of so many rows.
-    pub(super) fn encode(&self, group: usize) -> Result<Vec<u8>, ParquetError> {
+    pub(super) fn encode(&self, most: usize) -> Result<Vec<u8>, ParquetError> {
         let fields: Result<Vec<_>, _> = self.columns.iter().map(field).collect();
         let schema = Type::group_type_builder("schema").with_fields(fields?);
         let schema = Arc::new(schema.build()?);
@@ -47,12 +47,12 @@ impl Table {
         let texts: Vec<Vec<ByteArray>> = self.columns.iter().map(texts).collect();
         let mut start = 0;
         while start < rows {
-            let end = rows.min(start + group);
+            let end = rows.min(start + most);
             let mut group = writer.next_row_group()?;
-            for (column, texts) in self.columns.iter().zip(&texts) {
-                if let Some(mut writer) = group.next_column()? {
-                    put(&column.values, texts, start..end, &mut writer)?;
-                    writer.close()?;
+            for (column, words) in self.columns.iter().zip(&texts) {
+                if let Some(mut chunk) = group.next_column()? {
+                    put(&column.values, words, start..end, &mut chunk)?;
+                    chunk.close()?;
                 }
             }
             group.close()?;
@@ -104,9 +104,9 @@ fn put(
         }
         Values::Text(_, ids) => {
             let text = |id: &u32| texts.get(*id as usize).cloned().unwrap_or_default();
-            let values: Vec<ByteArray> = ids[rows].iter().map(text).collect();
+            let cells: Vec<ByteArray> = ids[rows].iter().map(text).collect();
             let writer: &mut ColumnWriterImpl<'_, ByteArrayType> = writer.typed();
-            writer.write_batch(&values, None, None)?;
+            writer.write_batch(&cells, None, None)?;
         }
     }
     Ok(())

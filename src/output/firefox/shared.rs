@@ -572,7 +572,7 @@ impl<'p> Shared<'p> {
     fn write_funcs(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"funcTable\":{");
         let rows = &self.funcs.raw;
-        let truth = |is: bool, json: &mut String| json.push_str(if is { "true" } else { "false" });
+        let truth = |is: bool, into: &mut String| into.push_str(if is { "true" } else { "false" });
         column("name", rows, json, out, |row, json| {
             number(row.name.0.into(), json)
         })?;

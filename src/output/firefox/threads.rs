@@ -56,7 +56,7 @@ impl Scale {
             _ => Weight::Period,
         };
         Self {
-            start: profile.recording.time_range.map_or(0, |(first, _)| first),
+            start: profile.recording.time_range.map_or(0, |(begin, _)| begin),
             weight,
             is_clock: event.unit == Unit::Nanoseconds && event.counted.is_none(),
         }
@@ -181,7 +181,7 @@ fn push_thread(profile: &Profile, id: ThreadId, lives: &Lives, scale: &Scale, js
     let thread = &profile[id];
     let (own, ProcessLife(process)) = lives.numbers(id);
     let leader = lives.leader(profile, id).map_or(thread, |id| &profile[id]);
-    let name = |thread: &Thread| harmless(&profile[thread.comm]).into_owned();
+    let name = |of: &Thread| harmless(&profile[of.comm]).into_owned();
     for (key, value) in [
         ("name", name(thread)),
         ("processName", name(leader)),

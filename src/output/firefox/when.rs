@@ -17,12 +17,15 @@ pub(super) fn track(when: When<'_>, shared: &mut Shared<'_>) -> Option<Track> {
         format!("{}/{}", harmless(&thread.comm), thread.tid.cast_signed())
     };
     let mut markers = Vec::new();
-    let mut add = |name: &str, (from, to): (u64, u64), thread: String, function: String| {
+    let mut add = |name: &str, (from, to): (u64, u64), whose: String, label: String| {
         markers.push(Marker {
             from,
             to: Some(to),
             name: shared.strings.id(name),
-            what: What::When { thread, function },
+            what: What::When {
+                thread: whose,
+                function: label,
+            },
         });
     };
     for (phase, number) in over.phases.iter().zip(1..) {

@@ -157,8 +157,8 @@ fn push_functions(flame: &Flame, findings: Option<&Findings>, json: &mut String)
     json.push_str(",\"same\":");
     let same = flame.united();
     let others = same.iter_enumerated().filter(|(id, same)| id != *same);
-    list(json, others, |(id, same), json| {
-        let _ = write!(json, "[{},{}]", id.0, same.0);
+    list(json, others, |(id, other), json| {
+        let _ = write!(json, "[{},{}]", id.0, other.0);
     });
     if let Some(findings) = findings {
         json.push_str(",\"way\":");

@@ -133,11 +133,11 @@ impl Columns {
             let mut rows: Vec<Row> = moments.iter().map(row).collect();
             rows.sort_unstable();
             // What a step has of a cell is one row: a range cannot part it.
-            rows.dedup_by(|next, row| {
-                let is_same = (next.0, next.1) == (row.0, row.1);
+            rows.dedup_by(|next, kept| {
+                let is_same = (next.0, next.1) == (kept.0, kept.1);
                 if is_same {
-                    row.2 = row.2.saturating_add(next.2);
-                    row.3 = row.3.saturating_add(next.3);
+                    kept.2 = kept.2.saturating_add(next.2);
+                    kept.3 = kept.3.saturating_add(next.3);
                 }
                 is_same
             });
@@ -196,11 +196,11 @@ impl Columns {
             when.over.is_cpu
         );
         list(json, &self.series, |of, json| {
-            let (rows, cells) = (of.rows.len(), of.nodes.len());
+            let (count, cells) = (of.rows.len(), of.nodes.len());
             let are_ones = u8::from(of.are_ones);
             let _ = match of.each {
-                Some(each) => write!(json, "[{rows},{each},{are_ones},{cells}]"),
-                None => write!(json, "[{rows},-1,{are_ones},{cells}]"),
+                Some(each) => write!(json, "[{count},{each},{are_ones},{cells}]"),
+                None => write!(json, "[{count},-1,{are_ones},{cells}]"),
             };
         });
         if let Some(period) = period(when.over) {
@@ -212,8 +212,8 @@ impl Columns {
         };
         json.push_str(",\"phases\":");
         list(json, &when.over.phases, |phase, json| {
-            let (from, to) = self.outwards((phase.from, phase.to));
-            let _ = write!(json, "[{from},{to},");
+            let (begin, end) = self.outwards((phase.from, phase.to));
+            let _ = write!(json, "[{begin},{end},");
             let function = phase.functions.first().map(|(function, _)| *function);
             text(&function.map_or_else(String::new, name), json);
             json.push(']');

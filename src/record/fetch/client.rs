@@ -215,10 +215,10 @@ impl Client {
 /// Keeps a client from writing more than this into a file, however much a server sends.
 fn limit(child: &Child, most: u64) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    for (resource, most) in [(Resource::Core, 0), (Resource::Fsize, most)] {
+    for (resource, ceiling) in [(Resource::Core, 0), (Resource::Fsize, most)] {
         let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
+            current: Some(ceiling),
+            maximum: Some(ceiling),
         };
         // It has just been started, or has ended.
         let _ = prlimit(pid, resource, limit);

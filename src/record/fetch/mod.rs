@@ -93,9 +93,9 @@ pub fn together(all: impl IntoIterator<Item = Wanted>) -> Vec<Wanted> {
             .or_insert(Wanted { samples: 0, ..one });
         sum.samples += samples;
     }
-    let mut all: Vec<Wanted> = known.into_values().collect();
-    all.sort_by_key(|one| std::cmp::Reverse(one.samples));
-    all
+    let mut merged: Vec<Wanted> = known.into_values().collect();
+    merged.sort_by_key(|one| std::cmp::Reverse(one.samples));
+    merged
 }
 
 /// What became of a file that was asked for.

@@ -221,8 +221,8 @@ fn said_to(runtime: &str, given: &BTreeMap<OsString, OsString>) -> Option<Vec<Sa
         firsts.extend(words.first().map(|word| Said::of(word)));
         let there = given.get(OsStr::new(switch.variable));
         let there = there.map(|value| value.to_string_lossy().replace(',', " "));
-        let words = there.as_deref().unwrap_or_default().split_whitespace();
-        said.extend(words.map(Said::of));
+        let parts = there.as_deref().unwrap_or_default().split_whitespace();
+        said.extend(parts.map(Said::of));
     }
     let is_refused = |first: &Said| said.iter().any(|said| said.contradicts(first));
     (!firsts.iter().any(is_refused)).then_some(said)

@@ -231,18 +231,18 @@ impl Options {
         }
         let probes = self.probes.iter().flat_map(Probes::words);
         words.extend(probes);
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        let mut setting = |name: &str, value: String| words.extend([name.to_owned(), value]);
         if self.clock {
-            option("-k", "mono".to_owned());
+            setting("-k", "mono".to_owned());
         }
-        option(
+        setting(
             "--call-graph",
             match &self.call_graph {
                 CallGraph::Dwarf(bytes) => format!("dwarf,{bytes}"),
                 CallGraph::Other(word) => word.clone(),
             },
         );
-        option("-m", size(self.ring));
+        setting("-m", size(self.ring));
         if self.compressed {
             words.push("-z".to_owned());
         }

@@ -270,7 +270,7 @@ impl<'a> Making<'_, 'a> {
             is_return,
             offset: at.0,
             arguments,
-            filter: filter.map(|least| format!("size >= {least}")),
+            filter: filter.map(|minimum| format!("size >= {minimum}")),
         });
     }
 

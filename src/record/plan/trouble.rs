@@ -38,7 +38,7 @@ pub enum Next {
 #[must_use]
 pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Next {
     let has = |words: &str| said.to_lowercase().contains(words);
-    let again = |options: Options, note| Next::Again(Box::new(options), note);
+    let again = |changed: Options, note| Next::Again(Box::new(changed), note);
     if is_of_ring(said) {
         return match options.with_less_ring().filter(|_| !options.is_ring_given) {
             Some(less) => {

@@ -35,8 +35,8 @@ pub fn lines(
         ));
     }
     const LIST: &str = "/sys/kernel/tracing/uprobe_events";
-    let probes = options.probes.iter().flat_map(Probes::lines);
-    lines.extend(probes.map(|probe| format!("echo {} >>{LIST}", quoted(OsStr::new(&probe)))));
+    let definitions = options.probes.iter().flat_map(Probes::lines);
+    lines.extend(definitions.map(|probe| format!("echo {} >>{LIST}", quoted(OsStr::new(&probe)))));
     let mut words = vec!["perf".to_owned(), "record".to_owned()];
     words.extend(options.words().iter().map(|word| quoted(OsStr::new(word))));
     words.push("-o".to_owned());

@@ -57,8 +57,8 @@ fn request(story: &Value) -> Option<Request> {
             .collect()
     };
     let texts = |value: &Value| -> Vec<String> {
-        let words = value.as_array().into_iter().flatten();
-        words
+        let items = value.as_array().into_iter().flatten();
+        items
             .filter_map(|word| word.as_str().map(str::to_owned))
             .collect()
     };

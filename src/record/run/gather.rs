@@ -74,8 +74,8 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &K
         let name = perf_map_name(pid);
         if kept.has(pid) {
             gathering.take_held(kept.map(pid), &name, &mut gathered);
-            let name = dump_name_of(pid);
-            gathering.take_held(kept.dump(pid), &name, &mut gathered);
+            let dump_name = dump_name_of(pid);
+            gathering.take_held(kept.dump(pid), &dump_name, &mut gathered);
             continue;
         }
         if gathering.take(&perf_map_path(pid), &name, pid, &mut gathered) && !lives(pid, None) {
@@ -198,9 +198,9 @@ fn lives(pid: u32, since: Option<SystemTime>) -> bool {
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.chars().next());
     let is_running = state.is_some_and(|state| !matches!(state, 'Z' | 'X'));
-    let is_it = |since: SystemTime| {
+    let is_it = |earliest: SystemTime| {
         let began = crate::input::living::began(pid);
-        began.is_some_and(|began| began + WITHIN >= since)
+        began.is_some_and(|began| began + WITHIN >= earliest)
     };
     is_running && since.is_none_or(is_it)
 }
@@ -232,7 +232,7 @@ impl Gathering<'_> {
             return;
         };
         // The process whose number is in the name wrote it; others inherited the mapping.
-        let is_named = |pid: &&u32| gathered_name(name, **pid).as_bytes() == name;
+        let is_named = |candidate: &&u32| gathered_name(name, **candidate).as_bytes() == name;
         let pid = pids.iter().find(is_named).copied().unwrap_or(pid);
         let is_gone = !lives(pid, None);
         if self.take(recorded, &gathered_name(name, pid), pid, gathered) && is_gone {
@@ -268,8 +268,8 @@ impl Gathering<'_> {
     /// Copies a file of a container, if it is of this recording.
     fn take_held(&self, file: Option<File>, name: &str, gathered: &mut Gathered) {
         let to = self.folder.join(name);
-        let is_new = |file: &File| {
-            let meta = file.metadata();
+        let is_new = |candidate: &File| {
+            let meta = candidate.metadata();
             let modified = meta.and_then(|meta| meta.modified());
             !self.is_command || modified.is_ok_and(|modified| modified >= self.began)
         };
@@ -335,11 +335,11 @@ impl Gathering<'_> {
         }
         let wanted = judged.identity();
         let taken = if may_be_moved && fs::rename(from, &to).is_ok() {
-            fs::symlink_metadata(&to).map(|meta| identity(&to, &meta) == wanted)
+            fs::symlink_metadata(&to).map(|arrived| identity(&to, &arrived) == wanted)
         } else {
             copy(judged.file(), &to).inspect(|_| {
                 let still = fs::symlink_metadata(from);
-                if may_be_moved && still.is_ok_and(|meta| identity(from, &meta) == wanted) {
+                if may_be_moved && still.is_ok_and(|current| identity(from, &current) == wanted) {
                     let _ = fs::remove_file(from);
                 }
             })

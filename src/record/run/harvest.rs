@@ -44,7 +44,7 @@ impl Before {
         let now = Self::of_machine();
         let took = now.0.into_iter().filter_map(|(pid, ticks)| {
             let before = self.0.iter().find(|(known, _)| *known == pid);
-            let took = ticks.saturating_sub(before.map_or(0, |(_, ticks)| *ticks));
+            let took = ticks.saturating_sub(before.map_or(0, |(_, earlier)| *earlier));
             (took as f64 >= least.max(1.0)).then_some(pid)
         });
         took.filter(|&pid| is_jvm(pid)).collect()
@@ -189,7 +189,7 @@ fn make_dump(pid: u32, process: &Path, map: &Path, folder: &Path) -> io::Result<
     out.write_all(&header(pid))?;
     let (mut got, mut all) = (0, 0);
     for line in bytes.split(|&b| b == b'\n') {
-        let Some((start, size, name)) = entry(line) else {
+        let Some((start, size, function)) = entry(line) else {
             continue;
         };
         all += 1;
@@ -200,7 +200,7 @@ fn make_dump(pid: u32, process: &Path, map: &Path, folder: &Path) -> io::Result<
         if memory.read_exact_at(&mut code, start).is_err() {
             continue;
         }
-        out.write_all(&load(pid, start, got, name, &code))?;
+        out.write_all(&load(pid, start, got, function, &code))?;
         got += 1;
     }
     out.flush()?;

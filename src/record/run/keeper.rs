@@ -74,8 +74,8 @@ impl Keeper {
         let watched = roots.clone();
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                look(&mut held, own.as_ref(), &watched);
+                let mut locked = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                look(&mut locked, own.as_ref(), &watched);
             }
         });
         Self {
@@ -165,7 +165,7 @@ fn with_children(roots: &[u32]) -> Vec<u32> {
         let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
         let children: Vec<u32> = lists
             .flat_map(|list| {
-                let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+                let pids = list.split_whitespace().filter_map(|word| word.parse().ok());
                 pids.collect::<Vec<u32>>()
             })
             .collect();

@@ -384,9 +384,9 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
     gathered.moved.extend(copied);
     notes.extend(told);
     if request.files {
-        let (copied, told) = copies::keep_all(folder.path(), request.search.clone());
-        gathered.moved.extend(copied);
-        notes.extend(told);
+        let (files, remarks) = copies::keep_all(folder.path(), request.search.clone());
+        gathered.moved.extend(files);
+        notes.extend(remarks);
     }
     let story = folder::Story {
         request: &request,
@@ -406,10 +406,10 @@ pub fn record(mut prepared: Prepared) -> Result<Recorded, Failure> {
         (Some(ran), Some(used)) => ran >= LEAST_WAIT && (used.user + used.system) * 10 < ran,
         _ => false,
     };
-    let told = folder.tell(&story);
+    let written = folder.tell(&story);
     folder.forget_places();
     folder.finish(perf_ended.is_some());
-    if let Err(error) = told {
+    if let Err(error) = written {
         notes.push(Note::new(format!("record.json: {error}")));
     }
     Ok(Recorded {

@@ -137,9 +137,9 @@ impl Maker {
             .args(["export", "--format", "pprof"])
             .args(kind.export);
         export.arg("-o").arg(&file).arg(&recording);
-        let began = Instant::now();
+        let export_began = Instant::now();
         self.run(export, status, is_awaited)?;
-        let reading = began.elapsed();
+        let reading = export_began.elapsed();
         let bytes = fs::read(&file).and_then(|bytes| lasting(&bytes, recorded));
         let bytes = bytes.map_err(internal)?;
         Ok(Profile { bytes, reading })
@@ -166,7 +166,7 @@ impl Maker {
         if !was_awaited {
             return Err(Unmade::of(status, ALONE));
         }
-        if done.is_some_and(|status| status.success()) {
+        if done.is_some_and(|exit| exit.success()) {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&said);

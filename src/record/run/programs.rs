@@ -71,9 +71,9 @@ impl Programs {
             let is_program = exe.as_os_str().as_bytes() == path;
             if let Some(held) = hold(&process, range, own_path, is_program) {
                 // It was recorded with its name if it had that then.
-                let path = own_path.strip_suffix(DELETED).unwrap_or(own_path);
-                let files = self.files.entry(path.to_vec()).or_default();
-                if self.count < MOST && files.iter().all(|known| known.identity != held.identity) {
+                let plain_path = own_path.strip_suffix(DELETED).unwrap_or(own_path);
+                let files = self.files.entry(plain_path.to_vec()).or_default();
+                if self.count < MOST && files.iter().all(|other| other.identity != held.identity) {
                     files.push(held);
                     self.count += 1;
                 }
@@ -83,11 +83,11 @@ impl Programs {
 
     /// The files that had this path, of these builds: each build once.
     pub(super) fn files(&self, path: &[u8], builds: &BTreeSet<BuildId>) -> Vec<(Judged, Build)> {
-        let held = self.files.get(path.strip_suffix(DELETED).unwrap_or(path));
+        let candidates = self.files.get(path.strip_suffix(DELETED).unwrap_or(path));
         let mut found: Vec<(Judged, Build)> = Vec::new();
-        for held in held.into_iter().flatten() {
-            let path = format!("/proc/self/fd/{}", held.file.as_raw_fd());
-            let judged = program_to_run(Path::new(&path)).open().ok();
+        for held in candidates.into_iter().flatten() {
+            let link = format!("/proc/self/fd/{}", held.file.as_raw_fd());
+            let judged = program_to_run(Path::new(&link)).open().ok();
             let known = judged.and_then(|judged| {
                 let build = build_of(&judged, builds, held.is_exact)?;
                 Some((judged, build))
@@ -113,7 +113,7 @@ pub(super) fn code_in_line(line: &[u8]) -> Option<(&str, &[u8])> {
 /// A path of `/proc/PID/maps`, which is as we see it, as the process sees it whose root that is: so it is recorded.
 fn below_root<'p>(path: &'p [u8], root: &[u8]) -> &'p [u8] {
     let below = path.strip_prefix(root);
-    below.filter(|path| path.starts_with(b"/")).unwrap_or(path)
+    below.filter(|rest| rest.starts_with(b"/")).unwrap_or(path)
 }
 
 /// Whether a file of this machine will be gone soon, by its path.
@@ -129,9 +129,9 @@ pub(super) fn is_fleeting(path: &[u8]) -> bool {
 
 /// Opens what a process has mapped there: the very file where the kernel lets us, else what has its path.
 fn hold(process: &Path, range: &str, path: &[u8], is_program: bool) -> Option<Held> {
-    let opened = |path: PathBuf, flags| {
+    let opened = |place: PathBuf, flags| {
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
-        open(path, flags, Mode::empty()).ok()
+        open(place, flags, Mode::empty()).ok()
     };
     let mapped = opened(process.join("map_files").join(range), OFlags::empty());
     let own = || is_program.then(|| opened(process.join("exe"), OFlags::empty()))?;

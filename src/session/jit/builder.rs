@@ -102,26 +102,31 @@ impl<'a> JitBuilder<'a> {
         let Some(name) = marker_name(path) else {
             return false;
         };
-        let path = name.dump_path();
-        if self.marked.entry(process).or_default().insert(path.clone()) {
-            let is_new = || self.markers.iter().all(|marker| marker.path != path);
+        let dump_path = name.dump_path();
+        if self
+            .marked
+            .entry(process)
+            .or_default()
+            .insert(dump_path.clone())
+        {
+            let is_new = || self.markers.iter().all(|marker| marker.path != dump_path);
             if let Some(early) = &mut self.early
                 && early.asked < early::MOST
                 && is_new()
             {
-                early.ask(self.finder.places.dump_candidates(&path, pid));
+                early.ask(self.finder.places.dump_candidates(&dump_path, pid));
             }
             let MarkerName {
                 number, injected, ..
             } = name;
             // A runtime that writes several numbers in another order is not in a namespace for that.
-            let own = numbers_of_dump(file_name(&path)).is_some_and(|all| all.contains(&pid));
+            let own = numbers_of_dump(file_name(&dump_path)).is_some_and(|all| all.contains(&pid));
             let number = if own { pid } else { number };
             let time = if injected { Timestamp::START } else { time };
             self.markers.push(Marker {
                 process,
                 pid,
-                path,
+                path: dump_path,
                 number,
                 injected,
                 inode: None,
@@ -238,10 +243,10 @@ impl<'a> JitBuilder<'a> {
         let mut dumps = IndexVec::from(dumps);
         for dump in &mut dumps {
             let markers = dump.markers.iter().map(|&id| &self.markers[id]);
-            let pids: Vec<u32> = markers
+            let writers: Vec<u32> = markers
                 .flat_map(|marker| [marker.pid, marker.number])
                 .collect();
-            dump.look_for_writers(pids.into_iter());
+            dump.look_for_writers(writers.into_iter());
         }
         self.relate_clocks(&mut dumps.raw, diag);
         let mut index = JitIndex::default();
@@ -477,7 +482,8 @@ fn forked(
         return owner;
     }
     let child = lives.at(writer.tid, time);
-    let is_owners = |child: &ProcessId| line_of(*child, births).any(|process| process == owner);
+    let is_owners =
+        |candidate: &ProcessId| line_of(*candidate, births).any(|process| process == owner);
     child.filter(is_owners).unwrap_or(owner)
 }
 
@@ -520,10 +526,10 @@ fn leave_out_protections(
     changes: &mut Vec<(Timestamp, Change)>,
     births: &Births,
     dumps: &IndexSlice<JitObjectId, [Dump<'_>]>,
-    owners: &IndexSlice<JitObjectId, [Owners]>,
+    all_owners: &IndexSlice<JitObjectId, [Owners]>,
 ) {
     let mut once = FxHashSet::default();
-    for (dump, owners) in dumps.iter().zip(owners) {
+    for (dump, owners) in dumps.iter().zip(all_owners) {
         if dump.codes.producer.row().maps_once {
             match &owners.of_loads {
                 OwnedLoads::All(process) => once.extend([*process]),

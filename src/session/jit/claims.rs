@@ -250,13 +250,13 @@ impl ClaimsBuilder {
 
     /// Claims of its own for a child whose line of ancestors is too long to ask.
     fn copy_into(&mut self, child: ProcessId, live: &LiveMap, time: Timestamp) {
-        for (start, live) in live.iter() {
+        for (start, current) in live.iter() {
             let range = AvmaRange {
                 start,
-                end: live.end,
+                end: current.end,
             };
-            let origin = self.origin(live);
-            self.claim(child, range, origin, live.code, time);
+            let origin = self.origin(current);
+            self.claim(child, range, origin, current.code, time);
         }
     }
 
@@ -473,22 +473,22 @@ impl Claims {
         time: Timestamp,
     ) -> Option<(Owner, (Timestamp, Timestamp))> {
         let own = self.of(process)?;
-        let (mut process, mut time) = (own, time);
+        let (mut holder, mut time) = (own, time);
         loop {
-            if let Some(claim) = process.claims.at(codes, at, time) {
-                let is_own = std::ptr::eq(process, own);
+            if let Some(claim) = holder.claims.at(codes, at, time) {
+                let is_own = std::ptr::eq(holder, own);
                 // What was inherited may be hidden at other times.
                 let until = if is_own { claim.to } else { claim.from };
                 return Some((claim, (claim.from, until)));
             }
-            let inherited = process
+            let inherited = holder
                 .inherited
                 .filter(|inherited| time < inherited.until)?;
-            if process.ended.at(at, time).is_some() {
+            if holder.ended.at(at, time).is_some() {
                 return None;
             }
             time = time.min(inherited.at);
-            process = self.of(inherited.parent)?;
+            holder = self.of(inherited.parent)?;
         }
     }
 

@@ -204,7 +204,7 @@ impl<'a> Dump<'a> {
     pub(super) fn object(&self, marker: Option<&Marker>, owners: &Owners) -> JitObject {
         let found = || self.file.path.as_os_str().as_encoded_bytes().to_vec();
         let recorded = marker.filter(|marker| !marker.injected);
-        let path = recorded.map_or_else(found, |marker| marker.path.clone());
+        let path = recorded.map_or_else(found, |genuine| genuine.path.clone());
         let foreign = owners.of_loads.foreign();
         let functions = self.codes.loads.len() as u64 - foreign;
         let name = String::from_utf8_lossy(file_name(&path)).into_owned();

@@ -33,11 +33,11 @@ pub(super) struct Lasting {
 /// For each dump whether it is one. `changes` come in order of time.
 pub(super) fn lasting(
     dumps: &OfDumps<Dump<'_>>,
-    owners: &OfDumps<Owners>,
+    all_owners: &OfDumps<Owners>,
     changes: impl Iterator<Item = (Timestamp, Change)>,
 ) -> IndexVec<JitObjectId, Option<Lasting>> {
-    let begun = begun(dumps, owners);
-    let candidates = dumps.iter_enumerated().zip(owners);
+    let begun = begun(dumps, all_owners);
+    let candidates = dumps.iter_enumerated().zip(all_owners);
     let candidates = candidates
         .filter_map(|((number, dump), owners)| Candidate::of(number, dump, owners, &begun));
     let mut check = Check {
@@ -68,7 +68,7 @@ struct Begun {
 }
 
 /// Of every process that has loads or moves.
-fn begun(dumps: &OfDumps<Dump<'_>>, owners: &OfDumps<Owners>) -> FxHashMap<ProcessId, Begun> {
+fn begun(dumps: &OfDumps<Dump<'_>>, all_owners: &OfDumps<Owners>) -> FxHashMap<ProcessId, Begun> {
     let mut begun = FxHashMap::default();
     let mut add = |dump, process, first: Timestamp| {
         let known = begun.entry(process).or_insert(Begun {
@@ -79,7 +79,7 @@ fn begun(dumps: &OfDumps<Dump<'_>>, owners: &OfDumps<Owners>) -> FxHashMap<Proce
         known.first = known.first.min(first);
         known.only_there &= known.dump == dump;
     };
-    for ((number, dump), owners) in dumps.iter_enumerated().zip(owners) {
+    for ((number, dump), owners) in dumps.iter_enumerated().zip(all_owners) {
         let loads = &dump.codes.loads;
         match &owners.of_loads {
             OwnedLoads::All(process) => {

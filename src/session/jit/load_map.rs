@@ -96,7 +96,7 @@ impl LoadMap {
     pub(super) fn at(&self, loads: &Loads, at: Avma) -> Option<LoadId> {
         let (first, last) = self.pages.around(at.0)?;
         let behind = self.partition_point(first, last + 1, |n| loads[n].start <= at);
-        let number = self.number(behind.checked_sub(1).filter(|&at| at >= first)?);
+        let number = self.number(behind.checked_sub(1).filter(|&index| index >= first)?);
         (loads[number].range().contains(at)).then_some(number)
     }
 

@@ -74,7 +74,7 @@ impl Anonymous {
         unite(&mut self.all, range);
         Some(Again {
             is_other: before.iter().any(|(_, other, _)| *other != backing),
-            before: before.iter().map(|(.., time)| *time).max()?,
+            before: before.iter().map(|(.., earlier)| *earlier).max()?,
         })
     }
 

@@ -65,8 +65,8 @@ impl<'a> Maps<'_, 'a> {
         let named = self.finder.places.named_perf_maps();
         let is_alone = programs.len() == 1;
         let mut nameless = Vec::new();
-        for (process, programs) in programs {
-            let Some(pid) = programs.first().map(|program| program.memory.pid) else {
+        for (process, own) in programs {
+            let Some(pid) = own.first().map(|program| program.memory.pid) else {
                 continue;
             };
             let inner = inner.get(&process).copied().unwrap_or(pid);
@@ -91,7 +91,7 @@ impl<'a> Maps<'_, 'a> {
                 let door = look.doors([place]).next()?;
                 let path = door.path();
                 let (file, map) = self.map(&door, &look)?;
-                let program = self.program_of(&file, &programs)?;
+                let program = self.program_of(&file, &own)?;
                 let problem = match claim {
                     Claim::Sure => None,
                     Claim::Fits => (!fits(&map, program)).then_some(NOT_HERE),
@@ -121,7 +121,7 @@ impl<'a> Maps<'_, 'a> {
             match found {
                 Some((path, map, program)) => self.use_map(index, program, &path, map),
                 None if has_dump => {}
-                None => nameless.extend({ programs }.pop()),
+                None => nameless.extend({ own }.pop()),
             }
         }
         self.adopt(index, &nameless);

@@ -35,14 +35,14 @@ pub(super) fn replay(
             What::Change(change) | What::Fork(change) => Some(changes[change]),
             What::Load(..) | What::Move(..) => None,
         });
-    let lasting = lasting(dumps, owners, in_order);
+    let lasting_dumps = lasting(dumps, owners, in_order);
     let mut replay = Replay {
         claims: ClaimsBuilder::default(),
         first_codes: first_codes(dumps),
         bursts: FxHashMap::default(),
     };
-    for ((dump, owners), lasting) in owners.iter_enumerated().zip(&lasting) {
-        match (lasting, &owners.of_loads) {
+    for ((dump, own), lasting) in owners.iter_enumerated().zip(&lasting_dumps) {
+        match (lasting, &own.of_loads) {
             (Some(lasting), _) => {
                 replay.claims.lasting(lasting.process, dump, lasting.first);
             }
@@ -53,7 +53,7 @@ pub(super) fn replay(
             (None, OwnedLoads::Each(_)) => {}
         }
     }
-    add_dumps(&mut happenings, dumps, owners, &lasting);
+    add_dumps(&mut happenings, dumps, owners, &lasting_dumps);
     for happening in &happenings {
         match happening.what() {
             What::Load(dump, load) => {

@@ -115,7 +115,7 @@ fn rivals(markers: &IndexSlice<MarkerId, [Marker]>) -> FxHashMap<&[u8], Vec<&Mar
 /// path, too.
 fn place_of(marker: &Marker, rivals: &[&Marker], path: &Path) -> PathBuf {
     let name = outer_name(file_name(&marker.path), marker.pid);
-    let is_outer = |name: &String| path.file_name().is_some_and(|own| own == name.as_str());
+    let is_outer = |outer: &String| path.file_name().is_some_and(|own| own == outer.as_str());
     match name.filter(|name| !rivals.is_empty() || is_outer(name)) {
         Some(name) => PathBuf::from(name),
         None => path_of(&marker.path).to_owned(),

@@ -50,9 +50,9 @@ impl JitIndex<'_> {
             .map(|(process, twin)| (process, twin, Witness::default()))
             .collect();
         witnesses.sort_by_key(|(process, twin, _)| (*process, twin.copy.start));
-        let of_process = |witnesses: &[(ProcessId, Twin, Witness)], process| {
-            let first = witnesses.partition_point(|(of, _, _)| *of < process);
-            let behind = witnesses.partition_point(|(of, _, _)| *of <= process);
+        let of_process = |sorted: &[(ProcessId, Twin, Witness)], process| {
+            let first = sorted.partition_point(|(of, _, _)| *of < process);
+            let behind = sorted.partition_point(|(of, _, _)| *of <= process);
             first..behind
         };
         for (process, at) in ran {

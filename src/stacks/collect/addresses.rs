@@ -44,7 +44,7 @@ impl Addresses {
 
     pub(super) fn intern(&mut self, pc: Pc) -> PcId {
         let (pcs, new) = (&self.pcs, self.pcs.next_idx());
-        let hash = |pc: &Pc| FxBuildHasher.hash_one(pc);
+        let hash = |each: &Pc| FxBuildHasher.hash_one(each);
         let is = |id: PcId| pcs[id] == pc;
         let known = (self.by_pc).find_or_add(hash(&pc), new, is, |id| hash(&pcs[id]));
         known.unwrap_or_else(|| self.pcs.push(pc))
@@ -227,8 +227,8 @@ impl Ends {
         };
         if self.0.is_empty() {
             // No address was met yet.
-            let life = Lifetime::NEVER;
-            self.0 = vec![End { life, ..end }; 1 << Self::BITS];
+            let never = Lifetime::NEVER;
+            self.0 = vec![End { life: never, ..end }; 1 << Self::BITS];
         }
         self.0[slot(at, Self::BITS)] = end;
     }

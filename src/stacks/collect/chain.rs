@@ -476,7 +476,7 @@ fn recorded_chain(
             let part = part.unwrap_or_default();
             reading.mode = CpuMode::User;
             reading.is_first = true;
-            if !part.iter().all(|word| reading.word(*word, out)) {
+            if !part.iter().all(|deferred| reading.word(*deferred, out)) {
                 out.ids.clear();
                 return none;
             }

@@ -79,8 +79,11 @@ impl Depths {
     pub(super) fn add(&mut self, walked: &Walked) {
         let (sp, last) = walked.span;
         let end = Avma(sp.0.saturating_add(walked.copied));
-        self.ends
-            .extend(walked.memory_end.map(|end| (walked.thread, end)));
+        self.ends.extend(
+            walked
+                .memory_end
+                .map(|memory_end| (walked.thread, memory_end)),
+        );
         match walked.reach {
             // A stack that was left on the way (a signal's) says nothing about this one.
             Reach::Root if sp <= last && last <= end => {

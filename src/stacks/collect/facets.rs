@@ -627,7 +627,7 @@ impl Facets {
         self.lists.append(&other.lists, |value| match value {
             Value::Text(text) => Value::Text(TextId::from_usize(texts + text.index())),
             Value::Place(place) => Value::Place(place + pcs),
-            other => other,
+            unchanged => unchanged,
         });
         self.texts.extend(other.texts);
         move |of| FacetsId::from_usize(lists + of.index())
@@ -682,7 +682,7 @@ impl FacetsWriter {
                 Read::Recording => Value::Nothing,
                 Read::Record(read) | Read::Named(read, _) => number(taken.and_then(read)),
                 Read::Place(read) => match taken.and_then(read) {
-                    Some(place) => Value::Place(locate(place).0),
+                    Some(spot) => Value::Place(locate(spot).0),
                     None => Value::Nothing,
                 },
                 Read::Text(read) => match taken.and_then(|taken| read(at, taken.sample)) {
@@ -705,7 +705,7 @@ impl FacetsWriter {
         if needs.contains(Needs::BRANCH_LISTS) {
             let branches = sample.and_then(|sample| sample.branch_stack);
             for branch in branches.iter().flat_map(BranchStack::iter) {
-                let mut end = |at| Value::Place(locate(Place::Branch(at)).0);
+                let mut end = |avma| Value::Place(locate(Place::Branch(avma)).0);
                 list.extend([
                     end(branch.from),
                     end(branch.to),
@@ -725,7 +725,7 @@ impl FacetsWriter {
 
     fn text(&mut self, text: FieldValue) -> Value {
         let texts = &mut self.facets.texts;
-        let hash = |text: &FieldValue| FxBuildHasher.hash_one(text);
+        let hash = |each: &FieldValue| FxBuildHasher.hash_one(each);
         let new = texts.next_idx();
         let is = |at: TextId| texts[at] == text;
         let known = (self.texts).find_or_add(hash(&text), new, is, |at| hash(&texts[at]));

@@ -227,14 +227,14 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             return (AddressHit::Mapping(mapping), life, noted);
         }
         let unmapped = jit.lookup_unmapped(process, at, self.time);
-        let (unmapped, span) = unmapped.map_or((None, None), |(hit, span)| (Some(hit), span));
-        let life = span.map_or(Lifetime::NEVER, |(from, to)| Lifetime { from, to });
+        let (unmapped, span) = unmapped.map_or((None, None), |(former, span)| (Some(former), span));
+        let lifetime = span.map_or(Lifetime::NEVER, |(from, to)| Lifetime { from, to });
         let found = match (unmapped, mapping) {
-            (Some(hit), _) => AddressHit::Jit(hit),
+            (Some(code), _) => AddressHit::Jit(code),
             (None, Some(mapping)) => AddressHit::Mapping(mapping),
             (None, None) => AddressHit::Nothing,
         };
-        (found, life, noted)
+        (found, lifetime, noted)
     }
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.

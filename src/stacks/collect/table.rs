@@ -94,7 +94,7 @@ impl Table {
         *sum = sum.wrapping_add(period);
         *count += samples;
         if let Some(row_of) = &mut self.row_of {
-            let sample = |rank: u64| SampleId::from_usize(rank as usize);
+            let sample = |number: u64| SampleId::from_usize(number as usize);
             if rank < *first {
                 row_of.push((sample(*first), sample(rank)));
             }
@@ -126,11 +126,11 @@ impl Table {
         let mut rows: Vec<Row> = self
             .rows
             .into_iter()
-            .map(|(key, (period, samples, first))| Row {
+            .map(|(key, (period, samples, rank))| Row {
                 key,
                 period,
                 samples,
-                first,
+                first: rank,
             })
             .chain(self.samples)
             .collect();

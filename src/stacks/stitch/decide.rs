@@ -155,5 +155,5 @@ impl<'s> Judge<'s> {
 /// Whether two samples may be in one activation, as far as registers are known.
 fn are_equal(a: &KeptRegisters, b: &KeptRegisters) -> bool {
     let known = a.iter().zip(b).filter_map(|(a, b)| a.zip(*b));
-    known.into_iter().all(|(a, b)| a == b)
+    known.into_iter().all(|(one, other)| one == other)
 }

@@ -84,7 +84,7 @@ impl<'s> Gate<'s> {
             of_thread.all += more.all;
             of_thread.wrong += more.wrong;
         }
-        let error = |tries: Tries| f64::from(tries.wrong + 1) / f64::from(tries.all + 2);
+        let error = |tally: Tries| f64::from(tally.wrong + 1) / f64::from(tally.all + 2);
         let errors = tries
             .into_iter()
             .map(|(owner, tries)| (owner, error(tries)));
@@ -143,7 +143,7 @@ impl<'s> Gate<'s> {
             (share, donor.rank.0.abs_diff(other.rank.0), *other)
         });
         let best = ranked.min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        best.map(|(_, _, donor)| donor)
+        best.map(|(_, _, nearest)| nearest)
     }
 
     /// Words that differ in the frames nearest to the key that two stacks share, and how many there are.
@@ -162,8 +162,8 @@ impl<'s> Gate<'s> {
             &rest[..rest.len().min(len)]
         };
         let pairs = words(one).chunks_exact(8).zip(words(other).chunks_exact(8));
-        pairs.fold((0, 0), |(differing, all), (a, b)| {
-            (differing + u64::from(a != b), all + 1)
+        pairs.fold((0, 0), |(differing, all), (left, right)| {
+            (differing + u64::from(left != right), all + 1)
         })
     }
 
@@ -184,7 +184,10 @@ fn fits(index: &Index, a: &Donor, b: &Donor) -> bool {
 /// The stack pointer of the innermost of the frames nearest to the key that two stacks share.
 fn shared_from(index: &Index, a: &Donor, b: &Donor) -> Avma {
     let (one, other) = (index.inside(a, COMPARED - 1), index.inside(b, COMPARED - 1));
-    let shared = one.iter().zip(&other).take_while(|(a, b)| a == b);
+    let shared = one
+        .iter()
+        .zip(&other)
+        .take_while(|(left, right)| left == right);
     let innermost = shared.last().map(|((_, sp), _)| *sp);
     innermost.unwrap_or(index.frame(a.node).spot.sp())
 }

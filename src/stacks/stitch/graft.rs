@@ -73,7 +73,7 @@ fn by_owner(
             None => of_thread.push(group),
         }
     }
-    threads.retain(|_, groups| groups.len() <= MOST);
+    threads.retain(|_, own| own.len() <= MOST);
     for group in threads.values_mut().flatten() {
         let kept = beginning(&group.common);
         group.common.truncate(kept);
@@ -165,8 +165,8 @@ fn root_of<'g>(cut: &Cut, groups: &'g [Group]) -> Option<&'g [Placed]> {
     if largest.samples < LEAST || largest.samples < all * NEARLY_ALL / 100 {
         return None;
     }
-    let above = |placed: &&Placed| placed.1 > cut.sp;
-    let frames = largest.common.iter().take_while(above).count();
+    let lies_above = |placed: &&Placed| placed.1 > cut.sp;
+    let frames = largest.common.iter().take_while(lies_above).count();
     (frames > 0).then(|| &largest.common[..frames])
 }
 

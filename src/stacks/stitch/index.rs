@@ -129,8 +129,8 @@ impl Index {
         let mut known: FxHashMap<(Owner, PathEnd), RootId> = FxHashMap::default();
         for root in roots {
             let of_root = *known.entry((root.owner, root.end)).or_insert_with(|| {
-                let known = (root.owner, root.end);
-                self.roots.push(known)
+                let owned_end = (root.owner, root.end);
+                self.roots.push(owned_end)
             });
             self.sides[root.node].root = Some(of_root);
             // The end is part of how a stack goes on.
@@ -195,10 +195,10 @@ impl Index {
             } else {
                 None
             };
-            let new = |key| {
+            let new = |border_key| {
                 self.keyed.push(Keyed {
                     node: at,
-                    key,
+                    key: border_key,
                     outer,
                     shape: Shape::NONE,
                     samples: None,
@@ -298,11 +298,11 @@ impl Index {
             }
             at = self.frame(at).parent;
         };
-        for at in unknown.into_iter().rev() {
-            let PathNode { pc, spot, .. } = *self.frame(at);
+        for inner in unknown.into_iter().rev() {
+            let PathNode { pc, spot, .. } = *self.frame(inner);
             let new = Shape::from_usize(self.roots.len() + self.shapes.len());
             shape = *self.shapes.entry((shape, pc, spot.sp())).or_insert(new);
-            self.known_shapes.insert(at, shape);
+            self.known_shapes.insert(inner, shape);
         }
         shape
     }
@@ -356,8 +356,8 @@ impl Index {
 
     /// A node and those outside of it.
     pub(super) fn outwards(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let outer = move |node: &NodeId| {
-            let parent = self.frame(*node).parent;
+        let outer = move |inner: &NodeId| {
+            let parent = self.frame(*inner).parent;
             (!self.is_root(parent)).then_some(parent)
         };
         std::iter::successors(Some(node), outer)
@@ -409,7 +409,7 @@ impl Index {
     /// Addresses outside of a frame, and whether they end at the base of a fiber.
     pub(super) fn outside(&self, node: NodeId) -> (Vec<PcId>, bool) {
         let frames = self.outwards(node).skip(1);
-        let address = |node: NodeId| self.places[self.frame(node).pc];
+        let address = |outer: NodeId| self.places[self.frame(outer).pc];
         let outermost = self.outwards(node).last().unwrap_or(node);
         let is_fiber = self.recorded_end(self.frame(outermost).parent) == PathEnd::Fiber;
         (frames.map(address).collect(), is_fiber)

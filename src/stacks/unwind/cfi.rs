@@ -253,9 +253,11 @@ where
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
-        let parsed = partial.parse(|section, bases, at| match cies.entry(at) {
+        let parsed = partial.parse(|own_section, own_bases, at| match cies.entry(at) {
             Entry::Occupied(known) => Ok(known.get().clone()),
-            Entry::Vacant(new) => Ok(new.insert(section.cie_from_offset(bases, at)?).clone()),
+            Entry::Vacant(new) => Ok(new
+                .insert(own_section.cie_from_offset(own_bases, at)?)
+                .clone()),
         });
         let Ok(fde) = parsed else { continue };
         let (start, end) = (fde.initial_address(), fde.end_address());

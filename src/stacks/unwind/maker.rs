@@ -315,15 +315,15 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             }
             let tabled = self.tabled(&cfi, svma);
             return match tabled.filter(|_| !leaf) {
-                Some(rule) => rule,
+                Some(known) => known,
                 None => {
                     let guess = self.file_code(dso, offset, image, leaf, &cfi, space);
-                    let rule = self.or_else(guess, tabled);
-                    let leads_on = !self.candidates.get(rule.candidates()).is_empty();
+                    let combined = self.or_else(guess, tabled);
+                    let leads_on = !self.candidates.get(combined.candidates()).is_empty();
                     if !leaf && !leads_on && A::is_base(image, offset.plus(1)) {
                         return Rule::of_kind(Kind::End);
                     }
-                    rule
+                    combined
                 }
             };
         }
@@ -334,8 +334,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         };
         match exit {
             Some(exit) if !same_frame(&exit.rule, &rule) => {
-                let stated = Candidate::new(rule, FrameOrigin::Cfi, Check::Executable);
-                self.candidate_rule(&[exit, stated])
+                let by_cfi = Candidate::new(rule, FrameOrigin::Cfi, Check::Executable);
+                self.candidate_rule(&[exit, by_cfi])
             }
             _ => rule,
         }
@@ -499,7 +499,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             .as_ref()
             .and_then(|around| self.found_code(dso, offset, image, leaf, around));
         let whole = around.and_then(|around| self.whole_function(dso, image, cfi, leaf, around));
-        let whole = whole.and_then(|around| self.found_code(dso, offset, image, leaf, &around));
+        let whole = whole.and_then(|function| self.found_code(dso, offset, image, leaf, &function));
         let mut candidates = Candidates::new();
         A::guess(&view, None, &mut candidates);
         candidates.insert_many(0, proven.into_iter().chain(whole));
@@ -690,21 +690,28 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             return Rule::NONE;
         };
         let record = &self.records[number];
-        let Some(offset) = lookup(&record.index, at) else {
+        let Some(fde_offset) = lookup(&record.index, at) else {
             return Rule::NONE;
         };
-        let range = match record.rows.get(&offset) {
+        let range = match record.rows.get(&fde_offset) {
             Some(range) => *range,
             None => {
                 let (context, rows) = (&mut self.context, &mut self.rows);
-                let Some(range) = record.table.convert::<A>(offset, context, rows) else {
+                let Some(range) = record.table.convert::<A>(fde_offset, context, rows) else {
                     return Rule::NONE;
                 };
-                self.records[number].rows.insert(offset, range);
+                self.records[number].rows.insert(fde_offset, range);
                 range
             }
         };
-        self.rule_in(range, FdeRef { table: 0, offset }, at)
+        self.rule_in(
+            range,
+            FdeRef {
+                table: 0,
+                offset: fde_offset,
+            },
+            at,
+        )
     }
 
     /// Looks at the record of a piece of code for the first time. One record may serve a whole module.
@@ -733,8 +740,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         match place {
             CodeLocation::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
             CodeLocation::Jit { id, .. } => {
-                let number = (*self.jit.get(id)?)?;
-                Some(self.records.get(number)?.table.clone())
+                let record = (*self.jit.get(id)?)?;
+                Some(self.records.get(record)?.table.clone())
             }
             CodeLocation::Anonymous | CodeLocation::Nothing => None,
         }

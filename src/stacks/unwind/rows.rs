@@ -116,10 +116,14 @@ impl Rows {
         if row.register(gimli::Register(u16::from(A::RA))) == Some(RegisterRule::Undefined) {
             return Rule::of_kind(Kind::End);
         }
-        let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
+        let CfaRule::RegisterAndOffset {
+            register: base,
+            offset: distance,
+        } = *row.cfa()
+        else {
             return complex;
         };
-        let (Ok(cfa_register), Ok(cfa_offset)) = (u8::try_from(register.0), i32::try_from(offset))
+        let (Ok(cfa_register), Ok(cfa_offset)) = (u8::try_from(base.0), i32::try_from(distance))
         else {
             return complex;
         };

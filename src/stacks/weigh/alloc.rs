@@ -392,7 +392,7 @@ fn lifetime(
     let to = match tally.gone(block) {
         Gone::Never => None,
         Gone::With(sample) => time(sample),
-        Gone::At(time) => Some(time),
+        Gone::At(moment) => Some(moment),
     };
     to.unwrap_or(end).saturating_sub(from)
 }

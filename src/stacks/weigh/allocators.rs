@@ -114,8 +114,8 @@ fn plain(name: &str) -> &str {
 /// What a function of this name does, if it is known to allocate or free.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let name = plain(name);
-    let of = |name: &str| {
-        let found = KINDS.iter().find(|(known, _)| *known == name);
+    let of = |bare: &str| {
+        let found = KINDS.iter().find(|(known, _)| *known == bare);
         found.map(|(_, kind)| *kind)
     };
     let mut without = PREFIXES.iter().filter_map(|p| name.strip_prefix(p));

@@ -107,8 +107,8 @@ fn probe(
         .iter()
         .zip(addresses.iter().copied())
         .rev()
-        .filter_map(|(sample, at)| {
-            let name = function_at(source.session, sample, at)?;
+        .filter_map(|(sample, place)| {
+            let name = function_at(source.session, sample, place)?;
             kind(&name).map(|kind| (kind, name))
         });
     let name = source.recording.events[event].name.as_str();
@@ -343,9 +343,9 @@ impl<'s, 'a> Reader<'s, 'a> {
     fn known(&mut self, sample: &SampleRef, probe: &Probe, at: u64) -> Known {
         let event = usize::from(sample.event.0);
         let process = self.session.threads[sample.thread].process.0;
-        let (last_process, last_at, known) = self.last[event];
+        let (last_process, last_at, last_known) = self.last[event];
         if (last_process, last_at) == (process, at) {
-            return known;
+            return last_known;
         }
         let key = (sample.event.0, process, at);
         let known = match self.known.get(&key) {

@@ -22,7 +22,7 @@ pub(super) fn keep_chosen(samples: &mut Samples, chosen: &[bool]) {
 pub(super) fn have_chains(recording: &Recording<'_>, chosen: &[bool]) -> bool {
     let events = recording.events.iter().zip(chosen);
     events
-        .filter(|(_, chosen)| **chosen)
+        .filter(|(_, is_chosen)| **is_chosen)
         .any(|(event, _)| event.attr.has_callchains())
 }
 
@@ -49,7 +49,10 @@ pub(super) fn faults(source: Source<'_, '_>, samples: &mut Samples) -> Result<We
     let chosen = apart(source, chosen, |event| event.attr.config);
     let has_callchains = have_chains(recording, &chosen);
     let of = recording.events.iter().zip(&chosen);
-    let of = names(of.filter(|(_, chosen)| **chosen).map(|(event, _)| event));
+    let of = names(
+        of.filter(|(_, is_chosen)| **is_chosen)
+            .map(|(event, _)| event),
+    );
     keep_chosen(samples, &chosen);
     let pages = samples
         .all
@@ -100,7 +103,10 @@ pub(super) fn expressions(
         value >= 0
     });
     let of = source.recording.events.iter().zip(&chosen);
-    let of = names(of.filter(|(_, chosen)| **chosen).map(|(event, _)| event));
+    let of = names(
+        of.filter(|(_, is_chosen)| **is_chosen)
+            .map(|(event, _)| event),
+    );
     let mut left_out = Vec::new();
     if negative > 0 {
         left_out.push(format!("{negative} samples of negative weight left out"));

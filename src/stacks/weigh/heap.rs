@@ -354,11 +354,17 @@ impl Pairing {
             Fact::Unmap { start, bytes } => self.unmap(process, sample, start, bytes),
             Fact::Born { parent, child } => self.born(parent, child),
             Fact::Exit => self.end_calls(at, |_| true),
-            Fact::Exec { process, time } => {
+            Fact::Exec {
+                process: replaced,
+                time,
+            } => {
                 self.end_calls(at, |_| true);
-                self.end_heap(process, sample, time, true);
+                self.end_heap(replaced, sample, time, true);
             }
-            Fact::End { process, time } => self.end_heap(process, sample, time, false),
+            Fact::End {
+                process: ended,
+                time,
+            } => self.end_heap(ended, sample, time, false),
         }
     }
 
@@ -518,8 +524,8 @@ impl Pairing {
         let jumped_over = calls.split_off(place + 1);
         let Some(call) = calls.pop() else { return };
         self.tally.without_return += jumped_over.len() as u64;
-        for call in jumped_over {
-            self.give_back(process, sample, &call);
+        for skipped in jumped_over {
+            self.give_back(process, sample, &skipped);
         }
         if let Some(outer) = self.pending(thread).last_mut() {
             let has_failed = call.has_failed(value);

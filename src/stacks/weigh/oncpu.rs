@@ -41,15 +41,15 @@ pub(super) fn spread(
         *given = due;
         out.push(sample);
     }
-    for (number, ran) in ran.iter().enumerate() {
-        if ran.time > 0 && periods[number] == 0 {
+    for (number, own) in ran.iter().enumerate() {
+        if own.time > 0 && periods[number] == 0 {
             let thread = ThreadId::from_usize(number);
             let comm = session.threads[number].comm;
             let label = labels.of("[no sample]");
             out.push(sample(
                 (thread, comm),
-                ran.from,
-                ran.time,
+                own.from,
+                own.time,
                 RunState::OnCpu,
                 label,
             ));

@@ -61,12 +61,12 @@ pub(super) fn weigh(
         None => found(recording)?,
     };
     let mut paired: Vec<SampleRef> = Vec::new();
-    let pairing = follow(source, samples, &roles, filter, |pair| {
-        let begun = &samples.all[pair.begin];
-        let is_in_time = pair.time > 0 || filter.times.is_empty();
+    let pairing = follow(source, samples, &roles, filter, |matched| {
+        let begun = &samples.all[matched.begin];
+        let is_in_time = matched.time > 0 || filter.times.is_empty();
         if is_in_time && filter.keeps_cpu(u32::try_from(begun.cpu).ok()) {
             paired.push(SampleRef {
-                period: pair.own,
+                period: matched.own,
                 event: EventId(0),
                 ..*begun
             });
@@ -81,7 +81,7 @@ pub(super) fn weigh(
         .map(|roles| roles.iter().any(|role| role.begins))
         .collect();
     let mut of: Vec<_> = recording.events.iter().zip(&starts).collect();
-    of.retain(|(_, starts)| **starts);
+    of.retain(|(_, is_start)| **is_start);
     let of = names(of.into_iter().map(|(event, _)| event));
     let name = match pair {
         Some(_) => format!("{} (time between both)", options.text),
@@ -185,8 +185,8 @@ pub(super) fn places(
 ) -> Result<(Vec<(SampleId, SampleId)>, String), WeighError> {
     let roles = named(source.recording, pair)?;
     let mut all = Vec::new();
-    let pairing = follow(source, samples, &roles, &Filter::default(), |pair| {
-        all.push((pair.begin, pair.end));
+    let pairing = follow(source, samples, &roles, &Filter::default(), |matched| {
+        all.push((matched.begin, matched.end));
     });
     Ok((all, pairing.lost()))
 }
@@ -466,14 +466,14 @@ fn found(recording: &Recording<'_>) -> Result<Vec<Vec<Role>>, WeighError> {
                 .iter()
                 .find(|e| plain_name(&events[**e]) == exit);
             let end_by = end.and_then(|end| Some((*end, by(recording, *end)?)));
-            if let (Some((end, end_by)), Some(by)) = (end_by, by(recording, event)) {
+            if let (Some((end_event, end_by)), Some(by)) = (end_by, by(recording, event)) {
                 add(event, 1 + event, true, by);
-                add(end, 1 + event, false, end_by);
+                add(end_event, 1 + event, false, end_by);
             }
         }
     }
-    let begins = |roles: &Vec<Role>| roles.iter().any(|role| role.begins);
-    let ends = |roles: &Vec<Role>| roles.iter().any(|role| !role.begins);
+    let begins = |of_event: &Vec<Role>| of_event.iter().any(|role| role.begins);
+    let ends = |of_event: &Vec<Role>| of_event.iter().any(|role| !role.begins);
     if roles.iter().any(begins) && roles.iter().any(ends) {
         return Ok(roles);
     }
@@ -489,7 +489,7 @@ fn end_of(name: &str) -> Option<(String, Keys)> {
     let by_thread: Keys = |_, _| Some(By::SystemCall);
     let by_sector: Keys = |recording, event| {
         let id = recording.events[event].attr.config;
-        let field = |name| recording.tracepoints.field(id, name);
+        let field = |field_name| recording.tracepoints.field(id, field_name);
         Some(By::Fields(field("dev")?, Some(field("sector")?)))
     };
     if let Some(call) = name.strip_prefix("syscalls:sys_enter_") {

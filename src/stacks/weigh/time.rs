@@ -343,7 +343,7 @@ fn state_of(letters: &str) -> Option<RunState> {
 /// A frequency on the command line makes perf sample switches, too.
 fn warn_of_frequency(source: Source<'_, '_>, is_switch: &[bool]) {
     let events = source.recording.events.iter().zip(is_switch);
-    let mut switches = events.filter(|(_, is_switch)| **is_switch);
+    let mut switches = events.filter(|(_, is_marked)| **is_marked);
     let is_sampled = switches.any(|(e, _)| e.attr.is_freq() || e.attr.sample_period != 1);
     if is_sampled {
         source.diag.warn(

@@ -178,7 +178,7 @@ pub(super) fn pair(
         }
     }
     let threads = story.tids.iter().zip(&is_met);
-    let silent = threads.filter(|(tid, is_met)| !**is_met && !matches!(**tid, 0 | NOBODY));
+    let silent = threads.filter(|(tid, was_met)| !**was_met && !matches!(**tid, 0 | NOBODY));
     pairing.out.silent = silent.count();
     pairing.finish()
 }
@@ -194,13 +194,13 @@ fn has_all_switches(
     let mut coming: FxHashMap<i32, u32> = FxHashMap::default();
     let (mut links, mut closed) = (0_u64, 0_u64);
     let samples = story.samples.iter().zip(fields);
-    for (sample, fields) in samples.filter(|(s, _)| is_switch[s.event.index()]) {
+    for (sample, switch) in samples.filter(|(s, _)| is_switch[s.event.index()]) {
         if story.tids[sample.thread.index()] == 0 {
             return true;
         }
-        if let Some(came) = coming.insert(sample.cpu, fields.next) {
+        if let Some(came) = coming.insert(sample.cpu, switch.next) {
             links += 1;
-            closed += u64::from(came == fields.prev);
+            closed += u64::from(came == switch.prev);
         }
     }
     links >= ENOUGH && closed * 20 >= links * 19

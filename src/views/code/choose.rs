@@ -112,9 +112,9 @@ fn find(
     among: &[usize],
     spellings: &[String],
 ) -> Result<Vec<usize>, NotFound> {
-    let name = |number: &usize| functions.all[*number].name.as_str();
+    let name_of = |number: &usize| functions.all[*number].name.as_str();
     let has = |number: &&usize| {
-        let names = [name(number), recorded(&functions.all[**number])];
+        let names = [name_of(number), recorded(&functions.all[**number])];
         spellings
             .iter()
             .any(|spelling| names.contains(&spelling.as_str()))
@@ -136,7 +136,7 @@ fn find(
         return Ok(exact.iter().chain(clones).copied().collect());
     }
     let queries: Vec<Query> = spellings.iter().map(|text| Query::of(text)).collect();
-    let fit = |number: usize| {
+    let fit_of = |number: usize| {
         let function = &functions.all[number];
         let Function { name, clean, .. } = function;
         let order = function.place.as_deref().map(Place::order);
@@ -152,15 +152,17 @@ fn find(
         });
         fits.flatten().min()
     };
-    let fits: Vec<(usize, Option<Fit>)> =
-        among.iter().map(|number| (*number, fit(*number))).collect();
+    let fits: Vec<(usize, Option<Fit>)> = among
+        .iter()
+        .map(|number| (*number, fit_of(*number)))
+        .collect();
     let found = query::best(fits.iter().copied());
     let is_name = fits
         .iter()
         .any(|(_, fit)| fit.is_some_and(|fit| fit <= Fit::Name));
-    let is_unique = |found: &[usize]| {
-        let mut pairs = found.windows(2);
-        pairs.all(|pair| name(&pair[0]) == name(&pair[1]))
+    let is_unique = |numbers: &[usize]| {
+        let mut pairs = numbers.windows(2);
+        pairs.all(|pair| name_of(&pair[0]) == name_of(&pair[1]))
     };
     if is_name {
         return Ok(found);
@@ -168,12 +170,12 @@ fn find(
     let begins = |number: &&usize| {
         spellings
             .iter()
-            .any(|spelling| name(number).starts_with(spelling))
+            .any(|spelling| name_of(number).starts_with(spelling))
     };
     let longer: Vec<usize> = among.iter().filter(begins).copied().collect();
-    for found in [longer, found] {
-        if !found.is_empty() && is_unique(&found) {
-            return Ok(found);
+    for choice in [longer, found] {
+        if !choice.is_empty() && is_unique(&choice) {
+            return Ok(choice);
         }
     }
     let wanted = spellings.first().cloned().unwrap_or_default();

@@ -254,8 +254,8 @@ fn of_group<'a>(
     // Events without samples have none.
     let total = assembly.functions.totals.get(leader).map_or(0, |of| of.0);
     own.retain(|listing| {
-        let own = share(all[number(listing)].weight(leader).0, total);
-        options.percent_limit <= 0.0 || own >= options.percent_limit
+        let own_share = share(all[number(listing)].weight(leader).0, total);
+        options.percent_limit <= 0.0 || own_share >= options.percent_limit
     });
     // Stable: of equal ones that goes first which goes first in the choice.
     own.sort_by_key(|listing| {
@@ -281,8 +281,8 @@ struct Group {
 
 fn groups(events: &IndexSlice<EventId, [EventSummary]>, options: &Options) -> Vec<Group> {
     let all = events.indices();
-    let name = |member: &EventId| events[*member].name.clone();
-    let names = |members: &[EventId]| members.iter().map(name).collect::<Vec<_>>().join(", ");
+    let name_of = |member: &EventId| events[*member].name.clone();
+    let names = |members: &[EventId]| members.iter().map(name_of).collect::<Vec<_>>().join(", ");
     if options.group {
         let members: Vec<EventId> = all.collect();
         let name = names(&members);
@@ -298,7 +298,7 @@ fn groups(events: &IndexSlice<EventId, [EventSummary]>, options: &Options) -> Ve
             Some(group) => group.members.push(event),
             None => groups.push(Group {
                 members: vec![event],
-                name: name(&event),
+                name: name_of(&event),
             }),
         }
     }

@@ -93,7 +93,7 @@ fn table(assembly: &Assembly, group: &Group, set: &[&Listed]) -> Versions {
     let (period, samples) = weights.fold((0, 0), |sum: (u64, u64), own| {
         (sum.0.saturating_add(own.0), sum.1 + own.1)
     });
-    let row = |listing: &&Listed| {
+    let row_of = |listing: &&Listed| {
         let function = function_of(assembly, listing);
         let version = function.version.unwrap_or_default();
         let own = function.weight(event);
@@ -109,7 +109,7 @@ fn table(assembly: &Assembly, group: &Group, set: &[&Listed]) -> Versions {
             tier: tier(&function.name),
         }
     };
-    let mut rows: Vec<VersionRow> = set.iter().map(row).collect();
+    let mut rows: Vec<VersionRow> = set.iter().map(row_of).collect();
     rows.sort_by_key(|row| row.number);
     let function = function_of(assembly, set[0]);
     Versions {

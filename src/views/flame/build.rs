@@ -451,8 +451,7 @@ fn frame_words(
     for id in piece {
         let frame = &profile[*id];
         let label = labels.filter(|_| frame.symbol.is_some());
-        let label =
-            label.map(|(functions, labels)| labels[functions.of_frame(*id).index()].as_str());
+        let label = label.map(|(functions, texts)| texts[functions.of_frame(*id).index()].as_str());
         match (label.filter(|label| !label.is_empty()), naming) {
             (Some(label), Naming::Whole) => text.push_str(&shown(label)),
             (Some(label), Naming::Folded) => push_folded(&shown(label), &mut text),

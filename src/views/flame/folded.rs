@@ -74,8 +74,8 @@ fn split(line: &[u8]) -> Option<(&[u8], u64)> {
     Some((line[..at].trim_ascii_end(), whole.parse().ok()?))
 }
 
-fn function(name: &[u8], is_first: bool) -> Function {
-    let text = String::from_utf8_lossy(name);
+fn function(bytes: &[u8], is_first: bool) -> Function {
+    let text = String::from_utf8_lossy(bytes);
     let (name, kind) = match &*text {
         text if is_first => (text, Kind::Comm),
         text => [

@@ -76,10 +76,11 @@ pub fn rename_program(before: &mut Paths, program: &SameProgram) {
     for identity in before.identities.iter_mut().flatten() {
         *identity = program.as_new(identity.clone());
     }
-    let [old, new] = [&program.base, &program.new].map(|name| shown(&comm(name)).into_owned());
+    let [old_comm, new_comm] =
+        [&program.base, &program.new].map(|name| shown(&comm(name)).into_owned());
     for function in &mut before.functions {
-        if function.kind == Kind::Comm && function.name == old {
-            function.name.clone_from(&new);
+        if function.kind == Kind::Comm && function.name == old_comm {
+            function.name.clone_from(&new_comm);
         }
     }
 }
@@ -112,7 +113,7 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
     let texts: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     // Functions are numbered in the order of their names.
     let ranks: Vec<FunctionId> = byte_ranks(&texts, threads);
-    let series = |run: u8| Series {
+    let series_of = |run: u8| Series {
         event,
         thread: None,
         run,
@@ -120,7 +121,7 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
     let mut joined = Paths {
         functions: IndexVec::new(),
         objects: IndexVec::new(),
-        series: [series(0), series(1)].into_iter().collect(),
+        series: [series_of(0), series_of(1)].into_iter().collect(),
         all: Sequences::default(),
         identities: IndexVec::new(),
         natures: None,

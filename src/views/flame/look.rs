@@ -260,8 +260,8 @@ impl Votes {
         }
         let (names, packages) = in_order(packages, &of_packages, 1);
         flame.packages = names;
-        let (names, activities) = in_order(activities, &of_activities, 0);
-        flame.activities = names;
+        let (activity_names, activities) = in_order(activities, &of_activities, 0);
+        flame.activities = activity_names;
         let new = |places: &[u16], old: u16| places.get(usize::from(old)).copied().unwrap_or(0);
         for nature in &mut flame.natures {
             nature.package = new(&packages, nature.package);

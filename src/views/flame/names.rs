@@ -158,8 +158,8 @@ pub fn shorten(labels: &mut [String]) {
         only[short].map_or(label.len(), |_| short.len())
     };
     let kept: Vec<usize> = labels.iter().map(kept).collect();
-    for (label, kept) in labels.iter_mut().zip(kept) {
-        label.truncate(kept);
+    for (label, length) in labels.iter_mut().zip(kept) {
+        label.truncate(length);
     }
 }
 

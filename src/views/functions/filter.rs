@@ -356,8 +356,8 @@ pub fn apply(
     profile.stacks = stacks.stacks;
     for (event, Kept { before, after }) in profile.events.iter_mut().zip(&kept) {
         let dropped = |of: fn(&Count) -> u64| of(before).saturating_sub(of(after));
-        let (samples, period) = (dropped(|c| c.samples), dropped(|c| c.period));
-        event.filtered_samples = event.filtered_samples.saturating_add(samples);
+        let (dropped_samples, period) = (dropped(|c| c.samples), dropped(|c| c.period));
+        event.filtered_samples = event.filtered_samples.saturating_add(dropped_samples);
         event.filtered_period = event.filtered_period.saturating_add(period);
     }
     (kept, frames.several)
@@ -424,23 +424,23 @@ impl FrameMatches {
         let mut hidden = by(&filters.hide);
         if filters.show.is_some() {
             hidden.resize(profile.frames.len(), false);
-            for (hidden, shown) in hidden.iter_mut().zip(by(&filters.show)) {
-                *hidden |= !shown;
+            for (is_hidden, shown) in hidden.iter_mut().zip(by(&filters.show)) {
+                *is_hidden |= !shown;
             }
         }
         if let Some(packages) = &filters.show_packages {
             let functions = Functions::of(profile, rules);
             let mut payers = Payers::new(profile, &functions);
             hidden.resize(profile.frames.len(), false);
-            for (frame, hidden) in hidden.iter_mut_enumerated() {
+            for (frame, is_hidden) in hidden.iter_mut_enumerated() {
                 let package = payers.package(frame);
-                *hidden |= !package.is_some_and(|package| packages.is_match(package));
+                *is_hidden |= !package.is_some_and(|package| packages.is_match(package));
             }
         }
         if filters.samples.resolved {
             hidden.resize(profile.frames.len(), false);
-            for (hidden, frame) in hidden.iter_mut().zip(&profile.frames) {
-                *hidden |= frame.symbol.is_none();
+            for (is_hidden, frame) in hidden.iter_mut().zip(&profile.frames) {
+                *is_hidden |= frame.symbol.is_none();
             }
         }
         let parent = filters.parent.as_ref().map(|parent| {
@@ -676,7 +676,7 @@ impl<'f> Tags<'f> {
             .looks_at_functions()
             .then(|| Functions::of(profile, rules));
         let paid = functions.as_ref().filter(|_| filters.looks_at_payers());
-        let paid = paid.map(|functions| Paid::of(profile, functions));
+        let paid = paid.map(|found| Paid::of(profile, found));
         Self {
             filters,
             functions,

@@ -93,9 +93,9 @@ pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 
         of_new: vec![None; counts[1]],
         doubtful: BTreeSet::new(),
     };
-    let news: BTreeMap<&Identity, usize> = new.iter().copied().collect();
+    let by_identity: BTreeMap<&Identity, usize> = new.iter().copied().collect();
     for (one, at) in base {
-        if let Some(newer) = news.get(one) {
+        if let Some(newer) = by_identity.get(one) {
             matcher.pair_free(*at, *newer);
         }
     }
@@ -112,9 +112,9 @@ pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 
         }
         left
     };
-    let olds = left(base, &matcher.of_base);
+    let remaining = left(base, &matcher.of_base);
     let mut news = left(new, &matcher.of_new);
-    for (key, olds) in olds {
+    for (key, olds) in remaining {
         let newer = news.remove(&key);
         if let ([(old, at)], Some([(newer, to)])) = (&olds[..], newer.as_deref())
             && old.may_be(newer)
@@ -128,9 +128,9 @@ pub fn pairs_of_times<'i>(sides: [&[(&'i Identity, usize)]; 2], counts: [usize; 
 /// Functions of both sides of which nothing but the base name tells that their file is one of the other side.
 #[must_use]
 pub fn by_base_names(base: &[&Identity], new: &[&Identity]) -> (BTreeSet<usize>, BTreeSet<usize>) {
-    let paths: [fn(&Identity) -> String; 2] = [|of| source(of).to_owned(), binary];
-    let found = paths.map(|path| {
-        let paths = [base, new].map(|side| side.iter().map(|of| path(of)).collect::<Vec<_>>());
+    let ways: [fn(&Identity) -> String; 2] = [|of| source(of).to_owned(), binary];
+    let found = ways.map(|way| {
+        let paths = [base, new].map(|side| side.iter().map(|of| way(of)).collect::<Vec<_>>());
         let texts = paths.each_ref();
         let texts = texts.map(|side| side.iter().map(String::as_str).collect());
         let numbers = Numbers::of(texts);
@@ -228,7 +228,7 @@ impl Files {
         let run: BTreeSet<&str> = paths.iter().map(|path| as_first(path)).collect();
         let run: Vec<&str> = run.into_iter().collect();
         let first: Vec<&str> = self.first.iter().map(String::as_str).collect();
-        let mut same = same_files(&run, &first);
+        let mut partners = same_files(&run, &first);
         // Below a folder of which a file is at its old place no other has moved.
         let stays = run.iter().filter(|path| self.known.contains_key(**path));
         let stays: BTreeSet<&str> = stays.map(|path| folder(path)).collect();
@@ -236,11 +236,11 @@ impl Files {
             let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
             above.any(|above| stays.contains(above))
         };
-        for (path, same) in run.iter().zip(&mut same) {
+        for (path, same) in run.iter().zip(&mut partners) {
             let is_other = |of: &SameFile| of.by_name && is_below(path) && is_below(first[of.at]);
             *same = same.filter(|same| !is_other(same));
         }
-        let new = run.into_iter().zip(same);
+        let new = run.into_iter().zip(partners);
         let new: Vec<(String, Option<SameFile>)> = new
             .filter(|(path, _)| !self.known.contains_key(*path))
             .map(|(path, same)| (path.to_owned(), same))
@@ -413,8 +413,8 @@ fn spots<'i>(
     let more = |side: usize| sides[side].files.iter().copied();
     let known = sides.map(|side| side.known.iter().copied().collect::<FxHashSet<_>>());
     let sides = sides.map(|side| side.functions);
-    let paths = |side: usize| sides[side].iter().map(|of| source(of)).chain(more(side));
-    let sources = Numbers::of([0, 1].map(|side| paths(side).collect()));
+    let source_paths = |side: usize| sides[side].iter().map(|of| source(of)).chain(more(side));
+    let sources = Numbers::of([0, 1].map(|side| source_paths(side).collect()));
     let binaries = sides.map(|side| side.iter().map(|of| binary(of)).collect::<Vec<_>>());
     let paths = |side: usize| binaries[side].iter().map(String::as_str).chain(more(side));
     let objects = Numbers::of([0, 1].map(|side| paths(side).collect()));
@@ -505,11 +505,11 @@ impl Stem {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             // Function literals of Go inside others: `main.func1.2`.
             let is_inner = name.ends_with(['.', '_']) && !number.is_empty();
-            let behind = &rest[digits..];
+            let following = &rest[digits..];
             let is_number = digits > 0
                 && (is_inner
                     || Self::MARKS.iter().any(|mark| name.ends_with(mark))
-                    || Self::is_managed(&name, behind));
+                    || Self::is_managed(&name, following));
             let step = if digits > 0 {
                 digits
             } else {
@@ -591,13 +591,13 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
         let place = of.beside.place.as_deref().filter(|place| place.line > 0)?;
         Some((place.file.clone(), place.line, place.mark))
     };
-    let stem = |of: &&Identity| {
+    let stem_of = |of: &&Identity| {
         let is_native = of.name.line == 0 && of.name.file.is_empty();
         Stem::of_function(of).filter(|_| is_native)
     };
-    let mut stems = sides.map(|side| side.iter().map(stem).collect::<Vec<_>>());
+    let mut all_stems = sides.map(|side| side.iter().map(stem_of).collect::<Vec<_>>());
     // The first of `work`, `work.3` and `work.8` has no number.
-    let numbered = stems.iter().flatten().flatten();
+    let numbered = all_stems.iter().flatten().flatten();
     let numbered: FxHashSet<String> = numbered.map(|stem| stem.name.clone()).collect();
     let first = |of: &Identity| {
         let name = &of.name.name;
@@ -608,7 +608,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
             is_written: false,
         })
     };
-    for (side, stems) in sides.iter().zip(&mut stems) {
+    for (side, stems) in sides.iter().zip(&mut all_stems) {
         for (of, stem) in side.iter().zip(stems.iter_mut()) {
             if stem.is_none() {
                 *stem = first(of);
@@ -625,7 +625,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
         is_unsure: bool,
     }
     let mut kin: FxHashMap<(String, String), Kin> = FxHashMap::default();
-    for (number, (side, stems)) in sides.iter().zip(&stems).enumerate() {
+    for (number, (side, stems)) in sides.iter().zip(&all_stems).enumerate() {
         let mut known: FxHashSet<(&str, &str, (String, u32, Mark))> = FxHashSet::default();
         for (of, stem) in side.iter().zip(stems) {
             let Some(stem) = stem else { continue };
@@ -637,7 +637,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
             all.is_unsure |= !line.is_some_and(|line| known.insert((&of.object, &stem.name, line)));
         }
         for of in listed[number].known {
-            if let Some(stem) = stem(of).or_else(|| first(of)) {
+            if let Some(stem) = stem_of(of).or_else(|| first(of)) {
                 let all = kin.entry((of.object.clone(), stem.name)).or_default();
                 all.numbers[number].insert(stem.number);
                 all.has_line |= line(of).is_some();
@@ -663,7 +663,7 @@ fn stems(listed: [Listed<'_, '_>; 2]) -> [Vec<Known>; 2] {
             (true, false) => Known::Name,
         }
     };
-    let [base, new] = stems;
+    let [base, new] = all_stems;
     [(sides[0], base), (sides[1], new)].map(|(side, stems)| {
         let all = side.iter().zip(stems);
         all.map(|(of, stem)| known(of, stem)).collect()
@@ -681,13 +681,13 @@ impl<'p> Numbers<'p> {
             paths.retain(|path| !path.is_empty());
             paths
         });
-        let same = same_files(&base, &new);
+        let partners = same_files(&base, &new);
         let of_new = new.iter().copied().zip((1..).map(Numbered::own));
-        let alone = new.len() + 1..;
-        let of_base = base.iter().zip(same).zip(alone);
+        let free_numbers = new.len() + 1..;
+        let of_base = base.iter().zip(partners).zip(free_numbers);
         let of_base = of_base.map(|((path, same), alone)| {
             let sure = same.filter(|same| !same.by_name);
-            let number = |same: SameFile| same.at + 1;
+            let number = |partner: SameFile| partner.at + 1;
             let numbers = Numbered {
                 sure: sure.map_or(alone, number),
                 by_name: same.map_or(alone, number),
@@ -731,8 +731,8 @@ impl<'i> Matcher<'i> {
         let new = self.new.iter().enumerate().filter(lineless);
         let known: FxHashMap<_, usize> = new.map(|(at, spot)| (key(spot), at)).collect();
         for (at, spot) in self.base.iter().enumerate().filter(lineless) {
-            if let Some(new) = known.get(&key(spot)) {
-                self.pair(at, *new);
+            if let Some(newer) = known.get(&key(spot)) {
+                self.pair(at, *newer);
             }
         }
     }
@@ -784,10 +784,10 @@ impl<'i> Matcher<'i> {
     /// Named functions of which both sides have one in a file, but for those that would have moved otherwise than what is above and
     /// below: only what was sampled is seen, and that may be another function of the name on each side.
     fn alone(&mut self) {
-        let new = grouped(self.new);
+        let new_groups = grouped(self.new);
         let mut files: BTreeMap<FileOf<'i>, Vec<(usize, usize)>> = BTreeMap::new();
         for (group, olds) in grouped(self.base) {
-            if let ([old], Some([new])) = (&olds[..], new.get(&group).map(Vec::as_slice)) {
+            if let ([old], Some([new])) = (&olds[..], new_groups.get(&group).map(Vec::as_slice)) {
                 files.entry(group.place()).or_default().push((*old, *new));
             }
         }
@@ -816,10 +816,10 @@ impl<'i> Matcher<'i> {
     /// Named functions that have others of their name in the file.
     fn several(&mut self) {
         let (shifts, moved) = (self.shifts(), self.moved_files());
-        let new = grouped(self.new);
+        let new_groups = grouped(self.new);
         let none = BTreeMap::new();
         for (group, mut olds) in grouped(self.base) {
-            let Some(mut news) = new.get(&group).cloned() else {
+            let Some(mut news) = new_groups.get(&group).cloned() else {
                 continue;
             };
             olds.retain(|at| self.of_base[*at].is_none());
@@ -1162,7 +1162,7 @@ impl<'i> Matcher<'i> {
             .of_new
             .iter()
             .enumerate()
-            .filter(|(_, base)| base.is_none());
+            .filter(|(_, partner)| partner.is_none());
         base.chain(only_new.map(|(at, _)| Pair {
             base: None,
             new: Some(at),
@@ -1217,7 +1217,7 @@ fn told_by_numbers(
     };
     let (olds, news) = (numbers(olds), numbers(news));
     let are_sampled = olds.is_subset(&news) || news.is_subset(&olds);
-    let order = |numbers: &BTreeSet<u32>, one: u32| numbers.range(..one).count();
+    let order = |sampled: &BTreeSet<u32>, one: u32| sampled.range(..one).count();
     // One that is alone on its line, and was not moved by the one more above it, is another one.
     let is_alone = has_stayed && olds.len() == 1;
     let is_same = if are_sampled {

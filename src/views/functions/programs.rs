@@ -117,8 +117,8 @@ fn renamed(mut identity: Identity, from: &str, to: &str) -> Identity {
             (&from.replace('-', "_"), to.replace('-', "_")),
         ];
         let name = &mut identity.name.name;
-        if let Some((_, to)) = names.into_iter().find(|(from, _)| *from == name) {
-            *name = to;
+        if let Some((_, new)) = names.into_iter().find(|(old, _)| *old == name) {
+            *name = new;
         }
     }
     identity

@@ -60,9 +60,9 @@ pub struct Beside {
 impl Beside {
     /// Whether both may be of one function of a recording: nothing that is known of both differs.
     #[must_use]
-    pub fn may_be(&self, other: &Self) -> bool {
-        let parameters = (&self.parameters, &other.parameters);
-        let places = (&self.place, &other.place);
+    pub fn may_be(&self, candidate: &Self) -> bool {
+        let parameters = (&self.parameters, &candidate.parameters);
+        let places = (&self.place, &candidate.place);
         !matches!(parameters, (Some(one), Some(other)) if one != other)
             && !matches!(places, (Some(one), Some(other)) if one != other)
     }
@@ -133,13 +133,13 @@ pub fn called(all: &[&Identity]) -> Vec<Called> {
     }
     let labels = told_apart(names).into_iter().zip(told).zip(all);
     labels
-        .map(|((label, told), identity)| {
-            let apart = told.apart.as_deref().unwrap_or_default();
+        .map(|((label, own), identity)| {
+            let apart = own.apart.as_deref().unwrap_or_default();
             Called {
                 label: label + apart,
                 full: identity.name.full() + apart,
-                id: id_of(identity, told.twin.as_deref(), told.apart.as_deref()),
-                apart: told.apart,
+                id: id_of(identity, own.twin.as_deref(), own.apart.as_deref()),
+                apart: own.apart,
             }
         })
         .collect()
@@ -400,9 +400,9 @@ struct TableMaker<'p> {
 impl<'p> TableMaker<'p> {
     fn new(profile: &'p Profile, rules: &'p OwnRules, own_program: bool) -> Self {
         let is_main = profile.are_programs();
-        let is_runtime = |(object, is_main): (&Object, &bool)| {
+        let is_runtime = |(object, is_program): (&Object, &bool)| {
             let name = object.long_name.rsplit('/').next().unwrap_or_default();
-            matches!(Scope::of_file(name, *is_main), Some(Scope::Runtime(_)))
+            matches!(Scope::of_file(name, *is_program), Some(Scope::Runtime(_)))
         };
         let has_runtime = profile.objects.iter().zip(&is_main).any(is_runtime);
         let mut languages = index_vec![None; profile.objects.len()];
@@ -540,15 +540,15 @@ impl<'p> TableMaker<'p> {
             _ => clean,
         };
         self.out.producers.extend(producer);
-        let object = match producer {
+        let label = match producer {
             Some(_) => JIT.to_owned(),
             None => match frame.object.filter(|_| !is_kernel) {
-                Some(object) => self.labels[object].clone(),
+                Some(id) => self.labels[id].clone(),
                 None => object_label(None, is_kernel),
             },
         };
         let identity = Identity {
-            object,
+            object: label,
             name: clean,
             beside: Beside::default(),
         };
@@ -556,7 +556,7 @@ impl<'p> TableMaker<'p> {
             file: frame
                 .object
                 .filter(|_| symbol.is_some() && producer.is_none() && is_path(&identity.object))
-                .map(|object| self.files[object]),
+                .map(|id| self.files[id]),
             told_by: frame.symbol,
         };
         let mark = Mark {
@@ -615,9 +615,9 @@ impl<'p> TableMaker<'p> {
                     same[*id] = *firsts.entry(*mark).or_insert(*id);
                 }
                 let told: Vec<Told> = told.into_iter().map(|(_, told)| told).collect();
-                for (id, told) in group.iter().zip(told) {
+                for (id, own) in group.iter().zip(told) {
                     let function = &mut self.out.all[*id];
-                    (function.apart, function.twin) = (told.apart, told.twin);
+                    (function.apart, function.twin) = (own.apart, own.twin);
                     // What tells most of it.
                     let (first, known) = (same[*id], self.marks[*id]);
                     let is_better = |of: &Mark<'_>, than: &Mark<'_>| {
@@ -745,7 +745,7 @@ fn tell<'p>(marks: &[Mark<'p>]) -> Vec<(Mark<'p>, Told)> {
             let source = sources.binary_search(&mark.source).ok();
             let twin = source
                 .filter(|_| sources.len() > 1)
-                .map(|at| ends[at].into());
+                .map(|number| ends[number].into());
             let apart = apart.text(marks[at]);
             told[at] = (mark, Told { apart, twin });
         }
@@ -779,10 +779,10 @@ impl<'p> Apart<'p> {
             }
         }
         let first = marks.first().and_then(|mark| mark.file);
-        let files: FxHashSet<&str> = marks.iter().filter_map(|mark| mark.file).collect();
-        let folders: FxHashSet<&str> = files.iter().map(|file| folder(file)).collect();
+        let all_files: FxHashSet<&str> = marks.iter().filter_map(|mark| mark.file).collect();
+        let folders: FxHashSet<&str> = all_files.iter().map(|file| folder(file)).collect();
         let mut apart = Self {
-            by_folder: files.len() == folders.len(),
+            by_folder: all_files.len() == folders.len(),
             by_file: marks.iter().any(|mark| mark.file != first),
             by_parameters,
             only,
@@ -798,13 +798,13 @@ impl<'p> Apart<'p> {
             places.entry(like).or_default().insert(mark.place, "");
         }
         places.retain(|_, places| places.len() > 1);
-        for places in places.values_mut() {
-            let files = places.keys().flatten().map(|place| place.file.as_str());
+        for group in places.values_mut() {
+            let files = group.keys().flatten().map(|place| place.file.as_str());
             let mut files: Vec<&str> = files.collect();
             files.sort_unstable();
             files.dedup();
             let ends = telling(&files);
-            for (place, end) in places {
+            for (place, end) in group {
                 let file = place.map(|place| files.binary_search(&place.file.as_str()));
                 *end = file.and_then(Result::ok).map_or("", |at| ends[at]);
             }

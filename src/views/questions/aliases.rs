@@ -59,7 +59,7 @@ impl Aliases {
             }
         }
         let pairs = found.into_iter();
-        let pairs = pairs.filter_map(|((object, newer), olds)| match olds[..] {
+        let pairs = pairs.filter_map(|((object, newer), older)| match older[..] {
             [old] => Some(((object.to_owned(), old.to_owned()), newer.to_owned())),
             _ => None,
         });

@@ -52,9 +52,9 @@ pub fn split(lines: usize, wants: &[Want]) -> Vec<usize> {
         given.push(used);
     }
     left = left.min(room);
-    for (given, want) in given.iter_mut().zip(wants) {
-        let more = left.min(want.lines - *given);
-        *given += more;
+    for (granted, want) in given.iter_mut().zip(wants) {
+        let more = left.min(want.lines - *granted);
+        *granted += more;
         left -= more;
     }
     given

@@ -269,8 +269,8 @@ impl Comparison {
         } = &self.measure;
         let of = |runs: &[Run]| -> Vec<Weight> { runs.iter().map(&weight).collect() };
         let (base, new) = (of(base), of(new));
-        let periods = |of: &[Weight]| of.iter().map(|w| w.count.period).collect::<Vec<_>>();
-        let squares = |of: &[Weight]| mean(&of.iter().map(|w| w.squares).collect::<Vec<_>>());
+        let periods = |side: &[Weight]| side.iter().map(|w| w.count.period).collect::<Vec<_>>();
+        let squares = |side: &[Weight]| mean(&side.iter().map(|w| w.squares).collect::<Vec<_>>());
         let grain = grain(
             *made,
             (&periods(&base), squares(&base)),
@@ -368,13 +368,13 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         row.called = name;
     }
     let is_tested: BTreeSet<usize> = tested.into_iter().collect();
-    let (tested, small): (Vec<_>, Vec<_>) = std::mem::take(&mut rows)
+    let (large, small): (Vec<_>, Vec<_>) = std::mem::take(&mut rows)
         .into_iter()
         .enumerate()
         .partition(|(at, _)| is_tested.contains(at));
-    let mut rows: Vec<Row> = tested.into_iter().map(|(_, row)| row).collect();
+    let mut judged: Vec<Row> = large.into_iter().map(|(_, row)| row).collect();
     let small: Vec<Row> = small.into_iter().map(|(_, row)| row).collect();
-    rows.sort_by(|a, b| {
+    judged.sort_by(|a, b| {
         let key = |row: &Row| {
             (
                 row.verdict.is_none(),
@@ -388,11 +388,11 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
             .then_with(|| a.identity.cmp(&b.identity))
     });
     Comparison {
-        tested: rows.len(),
-        rows,
+        tested: judged.len(),
+        rows: judged,
         small: small.len(),
-        small_means: small.iter().fold((0.0, 0.0), |(base, new), row| {
-            (base + row.means.0, new + row.means.1)
+        small_means: small.iter().fold((0.0, 0.0), |(before, after), row| {
+            (before + row.means.0, after + row.means.1)
         }),
         small_new: small
             .into_iter()
@@ -456,7 +456,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
     let (olds, news) = (&old_side.all, &new_side.all);
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
-    let mut all = [0.0, 0.0];
+    let mut sums = [0.0, 0.0];
     let mut pairs = old_side.pairs(&new_side);
     let are_times = old_side.are_times(&new_side);
     if !are_times {
@@ -499,8 +499,8 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         let is_in_both = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
         let is_matched = is_in_both || are_times;
         let means = (mean_of(&in_base), mean_of(&in_new));
-        all[0] += means.0;
-        all[1] += means.1;
+        sums[0] += means.0;
+        sums[1] += means.1;
         if is_matched {
             matched[0] += means.0;
             matched[1] += means.1;
@@ -543,8 +543,8 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
         });
     }
     let share = |at: usize| {
-        if all[at] > 0.0 {
-            matched[at] / all[at]
+        if sums[at] > 0.0 {
+            matched[at] / sums[at]
         } else {
             1.0
         }
@@ -658,8 +658,8 @@ impl<'r> Side<'r> {
             if own.iter().all(|(at, _)| is_known[*at]) {
                 continue;
             }
-            let same = known.add(&own);
-            for ((at, _), same) in own.into_iter().zip(same) {
+            let partners = known.add(&own);
+            for ((at, _), same) in own.into_iter().zip(partners) {
                 if let Some(same) = same.filter(|_| !is_known[at]) {
                     first[at] = first[same];
                     others.push(at);
@@ -718,8 +718,8 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Lone>, Vec<Lon
     let by_base = by_base_names(&base.all, &new.all);
     for pair in base.pairs(&new) {
         let is_sure = pair.base.is_some() && pair.new.is_some();
-        let at = pair.base.filter(|at| !is_sure || by_base.0.contains(at));
-        if let Some(at) = at.filter(|at| weighs(&base, *at)) {
+        let old = pair.base.filter(|at| !is_sure || by_base.0.contains(at));
+        if let Some(at) = old.filter(|at| weighs(&base, *at)) {
             of_base.push(Lone::of(base.all[at], &base.runs, |one| one));
         }
         let at = pair.new.filter(|at| !is_sure || by_base.1.contains(at));
@@ -803,8 +803,8 @@ fn judge(
         .map(|one| outcome.yardstick.in_seconds(one, scatter))
         .collect();
     let p: Vec<f64> = in_seconds.iter().map(|result| result.p).collect();
-    let q = benjamini_hochberg(&p);
-    let of_seconds = in_seconds.iter().zip(q);
+    let rates = benjamini_hochberg(&p);
+    let of_seconds = in_seconds.iter().zip(rates);
     for ((at, result), (seconds, q)) in tested.iter().zip(&outcome.results).zip(of_seconds) {
         let row = &mut rows[*at];
         row.ratio = result.ratio;
@@ -928,34 +928,34 @@ fn reunite(
     (news, new): (&[&Identity], &[&Run]),
 ) {
     let mut of_name: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-    for (at, pair) in pairs.iter().enumerate() {
-        let one = pair.base.map(|at| olds[at]).or(pair.new.map(|at| news[at]));
-        let native = one.filter(|one| one.name.file.is_empty() && one.name.line == 0);
+    for (number, pair) in pairs.iter().enumerate() {
+        let either = pair.base.map(|at| olds[at]).or(pair.new.map(|at| news[at]));
+        let native = either.filter(|one| one.name.file.is_empty() && one.name.line == 0);
         if let Some(one) = native {
             let key = (one.object.as_str(), one.name.name.as_str());
-            of_name.entry(key).or_default().push(at);
+            of_name.entry(key).or_default().push(number);
         }
     }
     let mut united = Vec::new();
     for group in of_name.into_values() {
-        let [one, other] = group[..] else { continue };
+        let [first, other] = group[..] else { continue };
         // What their lines did not join, their names do not.
         let is_lined = |one: &Identity| {
             let place = one.beside.place.as_deref();
             is_numbered(one) && place.is_some_and(|place| place.line > 0)
         };
-        if pairs[one].base.is_some_and(|at| is_lined(olds[at])) {
+        if pairs[first].base.is_some_and(|at| is_lined(olds[at])) {
             continue;
         }
         let of = |at: usize| (pairs[at].base, pairs[at].new);
-        let ((Some(old), None), (None, Some(newer))) = (of(one), of(other)) else {
+        let ((Some(old), None), (None, Some(newer))) = (of(first), of(other)) else {
             continue;
         };
         let parameters = |one: &Identity| one.beside.parameters.is_some();
         let are_told = parameters(olds[old]) && parameters(news[newer]);
         let known = (is_known(new, olds[old]), is_known(base, news[newer]));
         if are_told && known == (Some(false), Some(false)) {
-            united.push((one, other));
+            united.push((first, other));
         }
     }
     for (one, other) in &united {
@@ -982,8 +982,8 @@ impl<'i> Unclear<'i> {
             paths.into_iter().collect::<Vec<_>>()
         });
         let sides = sides.map(|side| side.all.as_slice());
-        let same = same_files(&paths[0], &paths[1]);
-        let files = paths[0].iter().zip(same);
+        let partners = same_files(&paths[0], &paths[1]);
+        let files = paths[0].iter().zip(partners);
         let mut unclear = Self {
             all: BTreeSet::new(),
             files: files
@@ -1043,7 +1043,10 @@ impl<'i> Unclear<'i> {
                 let key = (one.object.as_str(), one.name.name.as_str(), "", (0, 0));
                 let (met, most) = count.entry(key).or_default();
                 *met += 1;
-                *most = placed.iter().map(|(_, of)| *of).fold(*most, u32::max);
+                *most = placed
+                    .iter()
+                    .map(|(_, number)| *number)
+                    .fold(*most, u32::max);
             }
         }
         let unclear = count.into_iter().filter(|(_, (met, most))| met > most);
@@ -1085,17 +1088,17 @@ impl<'i> Unclear<'i> {
                 left.of[side].push((one, is_known));
             }
         }
-        for ((object, _, file), left) in left {
-            let [olds, news] = &left.of;
-            if olds.is_empty() || news.is_empty() {
+        for ((object, _, file), group) in left {
+            let [of_base, of_new] = &group.of;
+            if of_base.is_empty() || of_new.is_empty() {
                 continue;
             }
             let place = |one: &Identity| (one.name.line, one.name.column);
             let places = |of: &[(&Identity, bool)]| -> BTreeSet<_> {
                 of.iter().map(|(one, _)| place(one)).collect()
             };
-            let others = [places(news), places(olds)];
-            for (of, others) in left.of.iter().zip(others) {
+            let opposite = [places(of_new), places(of_base)];
+            for (of, others) in group.of.iter().zip(opposite) {
                 let of = of.iter();
                 let unclear =
                     of.filter(|(one, is_known)| !is_known || others.contains(&place(one)));

@@ -64,16 +64,16 @@ impl Described {
             let identity = &function.identity;
             Some(((identity.object.clone(), identity.name.name.clone()), told?))
         });
-        let mut functions: BTreeMap<(String, String), Told> = BTreeMap::new();
-        for (of, told) in told {
-            let one = functions.entry(of).or_default();
-            one.is_described |= told.is_described;
-            one.is_more |= told.is_more;
-            one.share += told.share;
+        let mut by_name: BTreeMap<(String, String), Told> = BTreeMap::new();
+        for (of, part) in told {
+            let one = by_name.entry(of).or_default();
+            one.is_described |= part.is_described;
+            one.is_more |= part.is_more;
+            one.share += part.share;
         }
         // Small ones are not compared; another run may have twice as much of one.
-        functions.retain(|_, told| told.share >= 0.5 * LARGE);
-        Self { functions }
+        by_name.retain(|_, sum| sum.share >= 0.5 * LARGE);
+        Self { functions: by_name }
     }
 
     /// Objects with a function of some weight of which debug information tells more in one recording, and nothing in another, as both
@@ -91,7 +91,7 @@ impl Described {
         for (of, is_base) in sides.chain(new.iter().map(|of| (of, false))) {
             for ((object, name), told) in &of.functions {
                 let other = program.filter(|program| is_base && program.base == *object);
-                let object = other.map_or(object.as_str(), |program| &program.new);
+                let object = other.map_or(object.as_str(), |renamed| &renamed.new);
                 let one = found.entry((object, name)).or_default();
                 one.is_bare |= !told.is_described;
                 one.is_more |= told.is_described && told.is_more;

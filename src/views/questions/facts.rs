@@ -187,7 +187,7 @@ impl Facts {
         let times = profile.recording.time_range;
         let event = profile.events.get(tally.event);
         let others = profile.events.iter_enumerated();
-        let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
+        let others = others.filter(|(at, other)| *at != tally.event && other.samples > 0);
         let program = of_heaviest.map(|thread| profile[thread.program].clone());
         let program = program.unwrap_or_default();
         Self {
@@ -212,7 +212,7 @@ impl Facts {
             made: event.map_or(Made::Sampled, Made::of),
             is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
             other_events: others
-                .map(|(_, event)| (event.name.clone(), event.samples))
+                .map(|(_, other)| (other.name.clone(), other.samples))
                 .collect(),
             stacks: stacks(&profile.quality.figures(Some(tally.event)).stack_ends)
                 .map(str::to_owned),

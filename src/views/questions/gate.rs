@@ -285,8 +285,8 @@ impl Judge<'_> {
         }
         let mut line = budget(&name, &weight, self.new, limit);
         if let Some(unit) = self.unit() {
-            let mean = |weight: &dyn Fn(&Run) -> u64| {
-                let weights = self.new.iter().map(|run| weight(run) as f64);
+            let mean = |measure: &dyn Fn(&Run) -> u64| {
+                let weights = self.new.iter().map(|run| measure(run) as f64);
                 shown(unit, weights.sum::<f64>() / self.new.len() as f64)
             };
             let of = mean(&|run| weight(run).count.period);
@@ -358,20 +358,20 @@ impl Judge<'_> {
         let (weights, totals) = (found.means, comparison.totals);
         if is_small(weights.0, totals.0) && is_small(weights.1, totals.1) {
             let is_anywhere = weights.0 + weights.1 > 0.0;
-            let text = if is_anywhere {
+            let reason = if is_anywhere {
                 "too small to be tested"
             } else {
                 "nothing matches"
             };
-            return Ok(line(Grade::Note, name, text.to_owned(), None, limit));
+            return Ok(line(Grade::Note, name, reason.to_owned(), None, limit));
         }
         if let Some(why) = undecided(comparison) {
             let told = found
                 .after
                 .0
                 .map_or_else(|| self.grown_from_nothing(found.means.1), change);
-            let text = format!("{told}, limit +{limit}%; {why}");
-            return Ok(line(Grade::Undecided, name, text, None, limit));
+            let message = format!("{told}, limit +{limit}%; {why}");
+            return Ok(line(Grade::Undecided, name, message, None, limit));
         }
         let line = self.grown(name, &found, limit, comparison);
         Ok(self.doubted(line, group))
@@ -403,8 +403,8 @@ impl Judge<'_> {
                 limit,
             );
         };
-        let growth = |ratio: Interval| 100.0 * (ratio.value - 1.0);
-        let is_broken = |ratio: Interval, p: f64| growth(ratio) > limit && is_significant(p);
+        let growth = |interval: Interval| 100.0 * (interval.value - 1.0);
+        let is_broken = |interval: Interval, p: f64| growth(interval) > limit && is_significant(p);
         let in_seconds = is_broken(plain, found.in_seconds.1);
         let amounts = self.amounts(found.means);
         let plainly = self.plainly();
@@ -648,7 +648,7 @@ fn budget(name: &str, weight: &impl Fn(&Run) -> Weight, runs: &[Run], limit: f64
         }
     };
     let prior = runs.iter().map(sampled).sum::<f64>() / n;
-    let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    let squares: f64 = shares.iter().map(|percent| (percent - mean).powi(2)).sum();
     let degrees = 4.0 + n - 1.0;
     let half = t_95(degrees) * ((4.0 * prior + squares) / degrees / n).sqrt();
     let (grade, why) = match mean {

@@ -137,7 +137,7 @@ impl<'h> Sides<'h> {
     fn of(units: &[Unit<'_>], host: &'h str, made: Made) -> Self {
         let (new, base): (Vec<&Unit<'_>>, Vec<&Unit<'_>>) =
             units.iter().partition(|unit| unit.host == host);
-        let totals = |units: &[&Unit<'_>]| units.iter().map(|unit| unit.total as f64).collect();
+        let totals = |side: &[&Unit<'_>]| side.iter().map(|unit| unit.total as f64).collect();
         let totals = Weights {
             base: totals(&base),
             new: totals(&new),
@@ -147,9 +147,9 @@ impl<'h> Sides<'h> {
         let mut all: Vec<FunctionId> = all.copied().collect();
         all.sort_unstable();
         all.dedup();
-        let part = |units: &[&Unit<'_>], id: FunctionId| -> Vec<(f64, f64)> {
+        let part = |side: &[&Unit<'_>], id: FunctionId| -> Vec<(f64, f64)> {
             let of = |unit: &&Unit<'_>| unit.functions.get(&id).copied().unwrap_or_default();
-            let parts = units.iter().map(of);
+            let parts = side.iter().map(of);
             parts
                 .map(|(weight, squares)| (weight as f64, squares))
                 .collect()
@@ -202,7 +202,8 @@ type Spent = (f64, f64);
 /// What a function weighs in the recordings of both sides, if that is enough to be tested.
 fn weights((base, new): (&[Spent], &[Spent]), totals: &Weights, made: Made) -> Option<Weights> {
     let of = |part: &[(f64, f64)]| part.iter().map(|(weight, _)| *weight).collect::<Vec<f64>>();
-    let squares = |part: &[(f64, f64)]| mean(&part.iter().map(|of| of.1).collect::<Vec<f64>>());
+    let squares =
+        |part: &[(f64, f64)]| mean(&part.iter().map(|spent| spent.1).collect::<Vec<f64>>());
     let (base_weights, new_weights) = (of(base), of(new));
     let (m_base, m_new) = (mean(&base_weights), mean(&new_weights));
     let is_large = m_base >= LARGE * mean(&totals.base) || m_new >= LARGE * mean(&totals.new);
@@ -245,8 +246,8 @@ fn unlike(sides: &[Sides<'_>]) -> Vec<Unlike> {
             ));
         }
     }
-    let q = benjamini_hochberg(&probabilities);
-    let rows = all.into_iter().zip(q);
+    let rates = benjamini_hochberg(&probabilities);
+    let rows = all.into_iter().zip(rates);
     let rows = rows.filter(|((is_told, _), q)| *is_told && *q <= RATE);
     let mut rows: Vec<Unlike> = rows.map(|((_, row), q)| Unlike { q, ..row }).collect();
     rows.sort_by(|a, b| {

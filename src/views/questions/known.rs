@@ -133,7 +133,7 @@ impl Missing {
             let is_told = |one: &Identity| {
                 let (name, beside) = (&one.name, &one.beside);
                 let at = olds.binary_search(&name.file).ok().and_then(|at| same[at]);
-                let at = at.map(|same| same.at);
+                let at = at.map(|partner| partner.at);
                 let fits = told.iter().filter(|(((file, line, column), parameters), _)| {
                     let differ = matches!((parameters, &beside.parameters), (Some(a), Some(b)) if **a != **b);
                     let is_here = at.is_some_and(|at| news[at] == *file)

@@ -84,16 +84,16 @@ pub fn listed(
             }
         }
     }
-    let mut files: Vec<OfFiles<'_>> = vec![BTreeMap::new(); wanted.len()];
-    let mut unplaced = vec![Line::default(); wanted.len()];
+    let mut files_of: Vec<OfFiles<'_>> = vec![BTreeMap::new(); wanted.len()];
+    let mut unplaced_of = vec![Line::default(); wanted.len()];
     lines
         .into_iter()
         .for_each(|((at, place, build), (line, _))| match place {
             Some((file, number)) => {
-                let of_file = files[at].entry((&profile[file], build)).or_default();
+                let of_file = files_of[at].entry((&profile[file], build)).or_default();
                 of_file.insert(number, line);
             }
-            None => unplaced[at] = line,
+            None => unplaced_of[at] = line,
         });
     let made = wanted.iter().zip(files).zip(unplaced).zip(near);
     made.map(|(((function, files), unplaced), near)| Listed {
@@ -131,12 +131,12 @@ fn place(line: SourceLine) -> Option<(StringId, u32)> {
 
 /// The heaviest file first, by the heaviest of its lines: those of one stack would count several times in a sum.
 fn by_weight(files: OfFiles<'_>) -> Vec<File> {
-    let file = |((path, build), lines): ((&str, _), _)| File {
+    let file_of = |((path, build), lines): ((&str, _), _)| File {
         path: path.to_owned(),
         build,
         lines,
     };
-    let mut files: Vec<File> = files.into_iter().map(file).collect();
+    let mut files: Vec<File> = files.into_iter().map(file_of).collect();
     let weight = |file: &File| file.lines.values().map(|line| line.inclusive.period).max();
     files.sort_by_key(|file| std::cmp::Reverse(weight(file)));
     files

@@ -336,12 +336,12 @@ pub fn reduce(
         part.squares[0] += squares.credited[at];
         part.squares[1] += squares.own[at];
         let object = function.identity.object.as_str();
-        for (kind, label, count, squares) in [
+        for (kind, label, count, square) in [
             ("kind", function.kind.word(), numbers.own, squares.own[at]),
             ("lib", object, numbers.physical, squares.physical[at]),
         ] {
             let sum = labels.entry((kind, label)).or_default();
-            sum.add(count, squares);
+            sum.add(count, square);
         }
     }
     let shares = labels.into_iter();
@@ -388,7 +388,7 @@ fn others(profile: &Profile, functions: &Functions) -> BTreeMap<Identity, Named>
     for (id, frame) in profile.frames.iter_enumerated() {
         let symbol = frame.symbol.map(|symbol| &profile[symbol]);
         let others = symbol.filter(|symbol| !symbol.inlined);
-        let Some(others) = others.and_then(|symbol| symbol.others.as_ref()) else {
+        let Some(others) = others.and_then(|found| found.others.as_ref()) else {
             continue;
         };
         let plain = |name: &String| CleanName::of(name, None).name;
@@ -523,13 +523,13 @@ fn group_weights(
     let mut folded = shared_code(profile, functions);
     folded.retain(|id, _| is_large(tally, *id));
     let weight = |group: &Query| {
-        let fit = |id: FunctionId| {
+        let fit_of = |id: FunctionId| {
             let function = functions.get(id);
             let names = [labels[id.index()].as_str(), function.full.as_str()];
             let fit = functions.fit(profile, id, (group, &names))?;
             Some(of_name(fit, group, &function.identity.name))
         };
-        let fits: Vec<Option<Fit>> = functions.all.indices().map(fit).collect();
+        let fits: Vec<Option<Fit>> = functions.all.indices().map(fit_of).collect();
         let mut found: BTreeMap<Fit, Group> = BTreeMap::new();
         for (function, fit) in functions.all.iter().zip(&fits) {
             let Some(fit) = *fit else { continue };
@@ -549,7 +549,7 @@ fn group_weights(
             let is_named = |(id, (_, other)): &(&FunctionId, &(String, String))| {
                 let clean = CleanName::plain(other);
                 let of_other = group.fit(other, &clean, &More::default());
-                let of_other = of_other.map(|fit| of_name(fit, group, &clean));
+                let of_other = of_other.map(|other_fit| of_name(other_fit, group, &clean));
                 [fits[id.index()], of_other].contains(&Some(*fit))
             };
             let told = folded.iter().find(is_named);
@@ -579,7 +579,7 @@ pub fn settle(base: &mut [Run], new: &mut [Run]) {
     let best: Vec<Option<Fit>> = (0..count).map(|at| fits(at).min()).collect();
     for run in base.iter_mut().chain(new) {
         let named = std::mem::take(&mut run.named).into_iter().zip(&best);
-        let groups = named.map(|(mut found, best)| found.remove(&(*best)?));
+        let groups = named.map(|(mut found, fit)| found.remove(&(*fit)?));
         run.groups = groups.map(Option::unwrap_or_default).collect();
     }
 }

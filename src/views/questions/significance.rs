@@ -68,8 +68,8 @@ pub(super) struct Weights {
 impl Weights {
     /// As they would be in runs of length 1.
     fn over(&self, lengths: &Self) -> Self {
-        let divide = |weights: &[f64], lengths: &[f64]| {
-            let pairs = weights.iter().zip(lengths);
+        let divide = |weights: &[f64], divisors: &[f64]| {
+            let pairs = weights.iter().zip(divisors);
             pairs.map(|(x, length)| x / length).collect()
         };
         Self {
@@ -266,14 +266,14 @@ fn lengths(all: &[Weights], found: &Outcome) -> Option<Weights> {
         .iter()
         .map(|one| one.over(&found.yardstick.lengths))
         .collect();
-    let weight = |(one, result): (&Weights, &Tested)| {
+    let weight_of = |(one, result): (&Weights, &Tested)| {
         if result.is_flagged() {
             0.0
         } else {
             one.middle().powi(2) / prior.variance(one)
         }
     };
-    let weights: Vec<f64> = scaled.iter().zip(&found.results).map(weight).collect();
+    let weights: Vec<f64> = scaled.iter().zip(&found.results).map(weight_of).collect();
     let kept = || scaled.iter().zip(&weights).filter(|(_, w)| **w > 0.0);
     let of_kept: f64 = kept().map(|(one, _)| one.middle()).sum();
     let of_all: f64 = scaled.iter().map(Weights::middle).sum();
@@ -289,8 +289,8 @@ fn lengths(all: &[Weights], found: &Outcome) -> Option<Weights> {
     };
     for ((raw, one), weight) in all.iter().zip(&scaled).zip(&weights) {
         let part = weight / total / one.middle();
-        let add = |lengths: &mut [f64], weights: &[f64]| {
-            let pairs = lengths.iter_mut().zip(weights);
+        let add = |sums: &mut [f64], values: &[f64]| {
+            let pairs = sums.iter_mut().zip(values);
             pairs.for_each(|(length, x)| *length += part * x);
         };
         add(&mut lengths.base, &raw.base);
@@ -414,7 +414,7 @@ impl Prior {
             let (error, degrees) = moderated(expected, one, is_paired);
             (error, t_two_sided(difference / error, degrees))
         };
-        let at = |difference: f64| 1.0 + difference / m_base;
+        let at = |shift: f64| 1.0 + shift / m_base;
         let ratio = (m_base > 0.0).then(|| Interval {
             value: at(difference),
             low: at(difference - wide * error).max(0.0),

@@ -407,8 +407,8 @@ fn mostly<'l>(
     for ((payer, function), count) in parts {
         found.entry(*payer).or_default().push((*function, *count));
     }
-    for parts in found.values_mut() {
-        parts.sort_by_key(|(id, count)| (std::cmp::Reverse(count.period), label(*id), *id));
+    for functions in found.values_mut() {
+        functions.sort_by_key(|(id, count)| (std::cmp::Reverse(count.period), label(*id), *id));
     }
     found
 }

@@ -331,10 +331,10 @@ impl<'p> ClassMaker<'p> {
             texts: self.texts.of_frame.get(id).copied().unwrap_or(TextsId(0)),
         };
         let all = &self.all;
-        let hash = |class: &Class| FxBuildHasher.hash_one(class);
-        let is = |id: ClassId| all[id] == class;
+        let hash = |each: &Class| FxBuildHasher.hash_one(each);
+        let is = |other: ClassId| all[other] == class;
         let new = all.next_idx();
-        let known = (self.ids).find_or_add(hash(&class), new, is, |id| hash(&all[id]));
+        let known = (self.ids).find_or_add(hash(&class), new, is, |other| hash(&all[other]));
         known.unwrap_or_else(|| self.all.push(class))
     }
 

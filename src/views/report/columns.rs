@@ -180,11 +180,7 @@ fn default_fields(
 
 /// All metrics: those of `--fields`, then those of `--metrics`, which become columns here.
 fn metrics(options: &ReportOptions, fields: &mut Vec<Key>) -> Vec<Metric> {
-    let named = options
-        .columns
-        .fields
-        .as_ref()
-        .map(|fields| &fields.metrics);
+    let named = options.columns.fields.as_ref().map(|asked| &asked.metrics);
     let mut all = named.cloned().unwrap_or_default();
     for metric in &options.columns.metrics {
         if !all.contains(metric) {

@@ -77,9 +77,9 @@ impl LevelMaker<'_, '_> {
         let Some(keys) = self.levels.get(depth).cloned() else {
             return false;
         };
-        let rows = &self.table.rows;
+        let table_rows = &self.table.rows;
         let same = |a: &usize, b: &usize| {
-            compare(&self.view, &keys, &rows[*a], &rows[*b]) == Ordering::Equal
+            compare(&self.view, &keys, &table_rows[*a], &table_rows[*b]) == Ordering::Equal
         };
         let groups: IndexVec<RowPlace, &[usize]> = places.chunk_by(same).collect();
         let sums: Vec<(Row, Vec<Counts>)> = groups.iter().map(|group| self.sum(group)).collect();

@@ -337,7 +337,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> IndexVec<FrameId, 
     let label = |frame: &Frame| {
         let symbol = frame.symbol.map(|symbol| (symbol, &profile[symbol]));
         let line = known_srcline(profile, options, frame);
-        let inlined = frame.symbol.filter(|symbol| profile[*symbol].inlined);
+        let inlined = frame.symbol.filter(|id| profile[*id].inlined);
         match (options.chains.call_graph.key, line, symbol) {
             (ChainKey::Srcline, Some(line), _) => Label::Line(line),
             (ChainKey::Address, ..) | (_, _, None) => {

@@ -365,7 +365,8 @@ fn notes(
     let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
     let is_of_them = |name: &str| {
         let of = all().map(|i| metrics::plain_name(&profile[i].name));
-        of.into_iter().any(|used| used == metrics::plain_name(name))
+        of.into_iter()
+            .any(|plain| plain == metrics::plain_name(name))
     };
     let mut twice = Metric::counted_twice(&names);
     twice.retain(|i| !used[EventId::from_usize(*i)] && is_of_them(names[*i]));

@@ -202,7 +202,7 @@ impl Numbers {
             return order;
         };
         packed.sort_unstable();
-        let place = |packed: &u128| RowPlace((packed & ((1 << bits) - 1)) as u32);
+        let place = |number: &u128| RowPlace((number & ((1 << bits) - 1)) as u32);
         let mut order: Vec<RowPlace> = packed.iter().map(place).collect();
         let mut start = 0;
         for same in packed.chunk_by(|a, b| a >> bits == b >> bits) {
@@ -228,8 +228,8 @@ impl Numbers {
             .iter()
             .map(|(least, most)| (*least, bits_of(most.saturating_sub(*least))))
             .collect();
-        let bits = bits_of(rows.len() as u64);
-        if places.iter().map(|(_, bits)| bits).sum::<u32>() + bits > u128::BITS {
+        let row_bits = bits_of(rows.len() as u64);
+        if places.iter().map(|(_, bits)| bits).sum::<u32>() + row_bits > u128::BITS {
             return None;
         }
         let pack = |row: RowPlace| {
@@ -237,9 +237,9 @@ impl Numbers {
             let packed = numbers.fold(0_u128, |so_far, (number, (least, bits))| {
                 so_far << bits | u128::from(number - least)
             });
-            packed << bits | u128::from(row.0)
+            packed << row_bits | u128::from(row.0)
         };
-        Some((rows.indices().map(pack).collect(), bits))
+        Some((rows.indices().map(pack).collect(), row_bits))
     }
 
     /// Rank of each row by all numbers but the first; equal rows have one rank.
@@ -274,8 +274,8 @@ struct SymbolNumbers(IndexVec<RowPlace, u32>);
 
 impl SymbolNumbers {
     fn of(rows: &Rows, view: &Ordered<'_>) -> Self {
-        let symbol = |row: &Row| symbol_order(&view.classes.all[row.class]);
-        let symbols = rows.iter().map(symbol);
+        let symbol_of = |row: &Row| symbol_order(&view.classes.all[row.class]);
+        let symbols = rows.iter().map(symbol_of);
         let mut order: Vec<(_, RowPlace)> = symbols.zip(rows.indices()).collect();
         order.sort_unstable();
         let mut ranks = index_vec![0; rows.len()];
@@ -302,10 +302,10 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
 /// By row: rank of its symbol's name in byte order; equal names have one rank, and rows without symbol are last.
 fn name_ranks(rows: &Rows, view: &Ordered<'_>) -> IndexVec<RowPlace, u32> {
     let profile = view.profile;
-    let symbol = |row: &Row| profile[row.frame].symbol;
+    let symbol_of = |row: &Row| profile[row.frame].symbol;
     let named: Vec<(RowPlace, SymbolId)> = rows
         .iter_enumerated()
-        .filter_map(|(place, row)| Some((place, symbol(row)?)))
+        .filter_map(|(place, row)| Some((place, symbol_of(row)?)))
         .collect();
     let name = |&(_, symbol): &(_, SymbolId)| profile[symbol].name.as_bytes();
     let names: Vec<&[u8]> = named.iter().map(name).collect();

@@ -404,15 +404,15 @@ impl Builder<'_, '_, '_> {
         (self.tree.top_period, self.tree.top_count) = (sum.period, sum.count);
         self.tree.top = self.add_nodes(None, groups, sum, &mut open);
         while let Some((node, group)) = open.pop() {
-            let start = self.tree.frames.len();
+            let first = self.tree.frames.len();
             let (own, next) = self.follow(group);
-            let (groups, sum) = self.group(next);
-            let children = self.add_nodes(Some(node), groups, sum, &mut open);
+            let (below, total) = self.group(next);
+            let children = self.add_nodes(Some(node), below, total, &mut open);
             let node = &mut self.tree.nodes[node];
-            node.frames = Part::new(start..self.tree.frames.len());
+            node.frames = Part::new(first..self.tree.frames.len());
             node.children = children;
             (node.own_period, node.own_count) = (own.period, own.count);
-            (node.children_period, node.children_count) = (sum.period, sum.count);
+            (node.children_period, node.children_count) = (total.period, total.count);
         }
     }
 

@@ -249,7 +249,7 @@ impl Trie {
         node.len -= keep;
         node.depth += keep;
         node.parent = Some(upper);
-        let first_of = |node| self.run(node)[RunPlace::FIRST];
+        let first_of = |id| self.run(id)[RunPlace::FIRST];
         let (first, second) = (first_of(upper), first_of(lower));
         if let Some(parent) = old.parent {
             self.children.insert(Self::key(parent, first), upper);

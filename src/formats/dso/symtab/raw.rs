@@ -171,8 +171,8 @@ pub(crate) fn named_symbols<'a>(
     elf: &ElfFile<'a>,
     debug: Option<&ElfFile<'a>>,
 ) -> impl Iterator<Item = NamedSymbol<'a>> {
-    let own = |elf| RawTable::of(elf, ".symtab", SHT_SYMTAB).filter(|table| table.len() > 1);
-    let table = own(elf)
+    let own = |file| RawTable::of(file, ".symtab", SHT_SYMTAB).filter(|table| table.len() > 1);
+    let found = own(elf)
         .or_else(|| debug.and_then(own))
         .or_else(|| RawTable::of(elf, ".dynsym", SHT_DYNSYM));
     let is_place = |symbol: &RawSymbol| {
@@ -181,7 +181,7 @@ pub(crate) fn named_symbols<'a>(
             && symbol.is_defined()
             && (symbol.section.0 < SHN_LORESERVE || symbol.section == SHN_XINDEX)
     };
-    let symbols = table.into_iter().flat_map(move |table| {
+    let symbols = found.into_iter().flat_map(move |table| {
         let raw = 0..table.len();
         raw.filter_map(move |at| Some((table, table.get(at)?)))
     });

@@ -57,7 +57,7 @@ impl Context<'_> {
 
     /// The value of an expression as a number.
     pub(super) fn number(&self, expr: &Expr, point: &Tracepoint) -> u64 {
-        let number = |expr: &Expr| self.number(expr, point);
+        let number = |part: &Expr| self.number(part, point);
         match expr {
             Expr::Atom(_, value) => *value,
             Expr::Field(field) => self.scalar(&point.fields[*field]),

@@ -227,7 +227,7 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     while let Some(first) = rest.chars().next() {
         let len = match first {
             '"' | '\'' => quoted(rest, first)?,
-            c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            c if is_word(c) => rest.find(|next| !is_word(next)).unwrap_or(rest.len()),
             _ => operator(rest),
         };
         let (token, after) = rest.split_at_checked(len)?;

@@ -48,9 +48,9 @@ impl Print {
         let mut pieces = Vec::new();
         let mut rest = format.as_str();
         while !rest.is_empty() {
-            let (text, after) = literal(rest);
-            if !text.is_empty() {
-                pieces.push(Piece::Text(text));
+            let (plain, after) = literal(rest);
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(plain));
             }
             rest = match after.strip_prefix('%') {
                 Some(conversion) => read_conversion(conversion, &mut arguments, &mut pieces)?,
@@ -292,9 +292,9 @@ impl Printer<'_> {
 fn flags(spec: Spec, value: u64, delimiter: &str, names: &[(i64, String)], out: &mut Vec<u8>) {
     let mut value = value.cast_signed();
     let mut is_first = true;
-    let mut delimit = |out: &mut Vec<u8>| {
+    let mut delimit = |into: &mut Vec<u8>| {
         if !std::mem::take(&mut is_first) {
-            out.extend_from_slice(delimiter.as_bytes());
+            into.extend_from_slice(delimiter.as_bytes());
         }
     };
     for (bits, name) in names {

@@ -114,7 +114,7 @@ impl Donors {
         if fp == FramePointer::UNKNOWN {
             return self.total;
         }
-        let of = |fp: FramePointer| self.by_fp.get(&fp).copied();
+        let of = |pointer: FramePointer| self.by_fp.get(&pointer).copied();
         match (of(fp), of(FramePointer::UNKNOWN)) {
             (Some(a), Some(b)) => Some(a.join(b)),
             (a, b) => a.or(b),

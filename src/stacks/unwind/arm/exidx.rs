@@ -143,8 +143,8 @@ fn entry(bytes: &[u8]) -> Option<Frame> {
     };
     let more = rest.as_chunks::<4>().0.get(..usize::from(more))?;
     let words = std::iter::once(&head).chain(more);
-    let bytes = words.flat_map(|word| u32::from_le_bytes(*word).to_be_bytes());
-    Machine::new().run(bytes.skip(skipped))
+    let opcodes = words.flat_map(|word| u32::from_le_bytes(*word).to_be_bytes());
+    Machine::new().run(opcodes.skip(skipped))
 }
 
 /// What the bytecode has done so far.

@@ -226,11 +226,11 @@ fn follow_from(
             // Whether the change was made is not known there, but where that leads.
             jump.get_or_insert(state.meet(state.after(&step)));
         }
-        for (to, state) in both.unwrap_or_else(|| next(at, state, &step)) {
+        for (to, reached) in both.unwrap_or_else(|| next(at, state, &step)) {
             let Some(known) = to.and_then(|to| states.get_mut(to)) else {
                 continue;
             };
-            let met = known.map_or(state, |known| known.meet(state));
+            let met = known.map_or(reached, |known| known.meet(reached));
             // What is known only gets less, so this ends.
             if *known != Some(met) {
                 *known = Some(met);

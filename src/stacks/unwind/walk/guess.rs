@@ -60,12 +60,12 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                         self.leave_interpreter();
                     }
                     let blind = candidate.blind;
-                    let leaves_out = |this: &Self, blind| match blind {
+                    let leaves_out = |this: &Self, kind| match kind {
                         Blind::Callers => {
                             callee::<A>(&caller.place, caller.lookup)
                                 != Some(start_of(candidate, at))
                         }
-                        Blind::Everywhere | Blind::AtItsEnds => this.leaves_out(blind, at, &cursor),
+                        Blind::Everywhere | Blind::AtItsEnds => this.leaves_out(kind, at, &cursor),
                     };
                     if blind.is_some_and(|blind| leaves_out(self, blind)) {
                         *origin = FrameOrigin::PastFrames;
@@ -136,8 +136,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             return Err(StackEnd::CheckFailed);
         }
         if self.code.is_return_probe(Avma(address)) {
-            let address = self.behind_probe()?;
-            return self.arrive(address, false);
+            let original = self.behind_probe()?;
+            return self.arrive(original, false);
         }
         let caller = self.target(address, false);
         let executable = !matches!(caller.place, CodeLocation::Nothing);
@@ -172,12 +172,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             let behind = sp.checked_add((words + 1) * word_size);
             let size = behind.and_then(|behind| fp.checked_sub(behind));
             let address = self.stack.word::<A>(sp.wrapping_add(words * word_size));
-            let Some(CodeLocation::Jit { id, code, .. }) =
-                address.map(|address| self.code.locate(Avma(address.wrapping_sub(1))))
+            let Some(CodeLocation::Jit {
+                id, code: caller, ..
+            }) = address.map(|address| self.code.locate(Avma(address.wrapping_sub(1))))
             else {
                 return false;
             };
-            size.is_some() && sizes::counts(code) && self.code.frame_size(id) == size
+            size.is_some() && sizes::counts(caller) && self.code.frame_size(id) == size
         };
         let is_bare = is_of_caller(0);
         // A method of unknown size that calls nothing may have both words on its stack from earlier calls.
@@ -250,9 +251,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             let CodeLocation::Jit { id, code, offset } = self.code.locate(Avma(before)) else {
                 continue;
             };
-            let end = usize::try_from(offset).map_or(0, |offset| offset.saturating_add(1));
-            let is_refuted = match code.bytes().get(..end) {
-                Some(before) if end > 0 => !A::ends_with_call(before),
+            let until = usize::try_from(offset).map_or(0, |offset| offset.saturating_add(1));
+            let is_refuted = match code.bytes().get(..until) {
+                Some(bytes) if until > 0 => !A::ends_with_call(bytes),
                 _ => false,
             };
             if id == own || is_refuted {

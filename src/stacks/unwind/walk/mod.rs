@@ -315,7 +315,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         let trail = scene.map_or_else(Trail::default, |scene| frames.walker.trails.take(&scene));
         let last = scene.map(|scene| (scene, trail.marks()));
         let end = frames.run(ip, max_frames, last, out);
-        let last = frames.cursor.sp;
+        let reached = frames.cursor.sp;
         if frames.walker.kept.is_some() {
             frames.walker.kept = Some(frames.kept());
         }
@@ -323,7 +323,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             let marks = std::mem::replace(&mut self.marks, trail.into_marks());
             self.trails.keep(&scene, marks);
         }
-        self.span = Some((Avma(sp), Avma(last)));
+        self.span = Some((Avma(sp), Avma(reached)));
         end
     }
 }

@@ -130,7 +130,7 @@ fn two_byte(rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
 fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effect)> {
     let extend = |bit: u8, low: u8| low | u8::from(rex & bit != 0) << 3;
     let immediate = if wide { 4 } else { 2 };
-    let with_modrm = |immediate: usize| Some((modrm_len(body)? + immediate, Effect::Other));
+    let with_modrm = |trailing: usize| Some((modrm_len(body)? + trailing, Effect::Other));
     match opcode {
         0x50..=0x57 => Some((0, Effect::Push(Some(extend(1, opcode & 7))))),
         0x58..=0x5f => Some((0, pop(extend(1, opcode & 7)))),

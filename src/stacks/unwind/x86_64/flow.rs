@@ -161,10 +161,10 @@ impl<'c> Search<'c> {
         /// Instructions that are looked at.
         const MOST: usize = 32;
         let mut state = state;
-        let is_known = |at: usize, state: State| {
-            let there = self.states.get(at).copied().flatten();
-            state.height.is_some_and(|height| height > 0)
-                && there.is_some_and(|(len, known)| len > 0 && known.height == state.height)
+        let is_known = |place: usize, reached: State| {
+            let there = self.states.get(place).copied().flatten();
+            reached.height.is_some_and(|height| height > 0)
+                && there.is_some_and(|(len, known)| len > 0 && known.height == reached.height)
         };
         for _ in 0..MOST {
             let Some(instruction) = self.code.get(at..).and_then(decode) else {
@@ -227,9 +227,9 @@ impl<'c> Search<'c> {
             Some(_) => self.note_exit(next, instruction.effect),
             None => {}
         }
-        if let Effect::Jump(distance) = instruction.effect {
+        if let Effect::Jump(displacement) = instruction.effect {
             // With the stack as it was at the entry, the jump is to another function.
-            if distance.is_none() && state.candidate_height() != Some(0) {
+            if displacement.is_none() && state.candidate_height() != Some(0) {
                 self.at_tables = Some(self.at_tables.map_or(state, |known| known.meet(state)));
             }
             return;

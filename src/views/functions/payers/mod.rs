@@ -216,9 +216,9 @@ impl<'p> Payers<'p> {
         // Whether all so far was inlined into the function that runs.
         let mut is_running = true;
         for (depth, frame) in frames.iter().enumerate() {
-            let id = self.look(*frame);
-            let Known { pays, doing } = self.known[id];
-            let doing = doing.unwrap_or_else(|| self.doing_of(*frame, id));
+            let known = self.look(*frame);
+            let Known { pays, doing } = self.known[known];
+            let doing = doing.unwrap_or_else(|| self.doing_of(*frame, known));
             alone = alone.or(Some(doing.alone));
             if let Some(row) = doing.row
                 && (row.rank < 3 || is_running)
@@ -383,7 +383,7 @@ impl<'p> Payers<'p> {
     /// What a frame says about what runs, asked for the first time.
     fn doing_of(&mut self, id: FrameId, known: KnownId) -> Doings {
         let frame = &self.profile[id];
-        let symbol = frame.symbol.map(|id| &self.profile[id]);
+        let symbol = frame.symbol.map(|number| &self.profile[number]);
         let function = self.functions.get(self.functions.of_frame(id));
         let part = self.part(self.natures[known].place);
         let producer = symbol.and_then(|symbol| symbol.producer);
@@ -504,14 +504,14 @@ impl<'p> Payers<'p> {
             None => self.of_object.get(&key).copied(),
         };
         let known = known.unwrap_or_else(|| {
-            let known = self.frame(frame, self.functions.of_frame(id), is_kernel);
+            let added = self.frame(frame, self.functions.of_frame(id), is_kernel);
             match frame.symbol {
-                Some(symbol) => self.of_symbol[symbol] = Some(known),
+                Some(symbol) => self.of_symbol[symbol] = Some(added),
                 None => {
-                    self.of_object.insert(key, known);
+                    self.of_object.insert(key, added);
                 }
             }
-            known
+            added
         });
         self.of_frame[id] = Some(known);
         known
@@ -542,16 +542,16 @@ impl<'p> Payers<'p> {
             },
         };
         let made = symbol.and_then(|symbol| Some((symbol, symbol.producer?.row())));
-        let interpreter = made.and_then(|(symbol, runtime)| {
+        let interpreter = made.and_then(|(made_symbol, runtime)| {
             let name = runtime.interpreter?;
-            Some(symbol.name.as_bytes() == name)
+            Some(made_symbol.name.as_bytes() == name)
         });
         let engine = made.filter(|(_, runtime)| runtime.producer.is_known());
         self.natures.push(Nature {
             place,
             is_java_interpreter: interpreter.unwrap_or(false),
-            is_evaled: made.is_some_and(|(symbol, runtime)| {
-                (runtime.fileless)(symbol.name.as_bytes()).is_some()
+            is_evaled: made.is_some_and(|(made_symbol, runtime)| {
+                (runtime.fileless)(made_symbol.name.as_bytes()).is_some()
             }),
             engine: engine.map(|(_, runtime)| runtime.producer),
         });
@@ -728,12 +728,12 @@ impl<'p> Payers<'p> {
             Some(name) => {
                 let is_own = symbol.origin == Origin::Own
                     || symbol.origin == Origin::Unknown && is_own_crate(name);
-                let ecosystem = if is_own {
+                let crate_ecosystem = if is_own {
                     Ecosystem::Own
                 } else {
                     Ecosystem::Crate
                 };
-                Whose::Package(ecosystem, name.to_owned())
+                Whose::Package(crate_ecosystem, name.to_owned())
             }
         }
     }

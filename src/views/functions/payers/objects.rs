@@ -87,7 +87,7 @@ pub(super) struct Objects {
 impl Objects {
     pub(super) fn of(profile: &Profile) -> Self {
         let count = profile.objects.len();
-        let is_main = profile.are_programs();
+        let are_programs = profile.are_programs();
         let mut is_named: IndexVec<ObjectId, bool> = vec![false; count].into();
         let natives = || {
             let symbols = profile.symbols.iter();
@@ -95,7 +95,7 @@ impl Objects {
         };
         natives().for_each(|symbol| is_named[symbol.object] = true);
         let homes: Vec<&str> = profile.objects.iter().filter_map(java_home).collect();
-        let objects = || profile.objects.iter().zip(is_main.iter().copied());
+        let objects = || profile.objects.iter().zip(are_programs.iter().copied());
         let parts = objects()
             .zip(is_named)
             .map(|((object, is_main), is_named)| {
@@ -226,14 +226,14 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
     if path.contains("/lib-dynload/") {
         return Part::Runtime(Scope::Runtime(Producer::CPython));
     }
-    if let Some(name) = pypi(path) {
-        return Part::Package(Ecosystem::PyPi, name);
+    if let Some(package) = pypi(path) {
+        return Part::Package(Ecosystem::PyPi, package);
     }
     if is_main {
         return Part::Program(label(path));
     }
     match npm(path) {
-        Some(name) => Part::Package(Ecosystem::Npm, name),
+        Some(package) => Part::Package(Ecosystem::Npm, package),
         None => Part::Library(label(path)),
     }
 }
@@ -242,8 +242,8 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
 fn is_of_dotnet(name: &str) -> bool {
     let name = name.strip_suffix(".so").unwrap_or(name);
     let assembly = name.strip_suffix(".dll");
-    assembly.is_some_and(|name| {
-        let first = name.split('.').next().unwrap_or(name);
+    assembly.is_some_and(|bare| {
+        let first = bare.split('.').next().unwrap_or(bare);
         matches!(first, "mscorlib" | "System" | "Mono")
     })
 }

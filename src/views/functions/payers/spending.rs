@@ -144,7 +144,7 @@ impl Spending {
         let mut payments: Vec<Payment> = by_payer
             .into_iter()
             .map(|(payer, (count, mut activities))| {
-                activities.sort_unstable_by_key(|(name, count)| (Reverse(count.period), *name));
+                activities.sort_unstable_by_key(|(name, part)| (Reverse(part.period), *name));
                 Payment {
                     payer,
                     count,
@@ -159,9 +159,9 @@ impl Spending {
         let mut activities: Vec<Activity> = by_activity
             .into_iter()
             .map(|(name, (count, mut of))| {
-                of.sort_unstable_by_key(|(id, count)| {
+                of.sort_unstable_by_key(|(id, part)| {
                     let payer = &payers[*id];
-                    (Reverse(count.period), &payer.name, payer.ecosystem)
+                    (Reverse(part.period), &payer.name, payer.ecosystem)
                 });
                 Activity {
                     name,
@@ -216,10 +216,10 @@ fn groups(
     payers: &IndexVec<PayerId, Payer>,
     payer_of: impl Fn(&Entry) -> Option<PayerId>,
 ) -> Vec<Group> {
-    let program = |entry: &Entry| profile[profile[entry.thread].program].as_str();
+    let program_of = |entry: &Entry| profile[profile[entry.thread].program].as_str();
     let words = |entry: &Entry, facet| profile.facets.words(entry.facets, facet);
     let name_of = |entry: &Entry| match grouping {
-        Grouping::Programs | Grouping::Processes => program(entry).to_owned(),
+        Grouping::Programs | Grouping::Processes => program_of(entry).to_owned(),
         Grouping::Cgroups => words(entry, Facet::Cgroup)
             .unwrap_or("no cgroup")
             .to_owned(),
@@ -255,7 +255,7 @@ fn groups(
         .into_iter()
         .map(|(name, (count, processes, of))| {
             let mut of: Vec<(PayerId, Count)> = of.into_iter().collect();
-            of.sort_unstable_by_key(|(id, count)| by_weight(&payers[*id], *count));
+            of.sort_unstable_by_key(|(id, part)| by_weight(&payers[*id], *part));
             Group {
                 name,
                 processes: processes.len(),

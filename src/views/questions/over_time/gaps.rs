@@ -83,7 +83,7 @@ pub(super) fn find(
         let next = lost_at.partition_point(|time| *time < gap.from);
         lost_at.get(next).is_none_or(|time| *time > gap.to)
     };
-    let count = |all: &[Gaps]| -> usize { all.iter().map(|gaps| gaps.all.len()).sum() };
+    let count = |lists: &[Gaps]| -> usize { lists.iter().map(|gaps| gaps.all.len()).sum() };
     let found = count(&all);
     all.iter_mut().for_each(|gaps| gaps.all.retain(is_certain));
     let lost = found - count(&all);

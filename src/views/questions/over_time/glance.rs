@@ -89,7 +89,7 @@ pub(super) fn suspects(
     let whole = |of: Portion| is_whole(&of).then_some((of.thread, of.stack, of.leaf));
     let portions: Vec<Option<_>> = profile.portions().map(whole).collect();
     let mut runs: ByFunction<Run> = ByFunction::new(functions);
-    for stride in strides {
+    for step in strides {
         let mut threads: IndexVec<ThreadId, (usize, Vec<Look>)> =
             so_far.threads.iter().map(|_| (0, Vec::new())).collect();
         let mut last = 0;
@@ -103,7 +103,7 @@ pub(super) fn suspects(
             }
             last = moment.time;
             let (count, looks) = &mut threads[thread];
-            if count.is_multiple_of(stride) {
+            if count.is_multiple_of(step) {
                 looks.push(Look {
                     time: moment.time,
                     stack,
@@ -115,7 +115,7 @@ pub(super) fn suspects(
         let mut left = Suspects::new(profile, functions, false);
         for (thread, (count, looks)) in threads.iter_enumerated() {
             if *count >= FEWEST {
-                let looks = (thread, looks.as_slice(), stride);
+                let looks = (thread, looks.as_slice(), step);
                 let found = (&mut runs, &mut left);
                 suspect((profile, functions), looks, (least, &so_far), found);
             }
@@ -197,7 +197,7 @@ fn suspect(
         let comes_back =
             stride > 1 || share <= MOSTLY || run.stays[1] as f64 >= DOUBT * 2.0 * chance;
         let is_part = is_part && comes_back;
-        let may_be = |runs: Runs| is_part && runs.may_be_spells((chance, stride), run.count);
+        let may_be = |found: Runs| is_part && found.may_be_spells((chance, stride), run.count);
         suspects.functions[function] |= may_be(run.any);
         suspects.threads[thread] |= may_be(run.lasting);
     }

@@ -59,18 +59,18 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Phase> {
     let pieces: Vec<&[Moment]> = edges.windows(2).map(|of| &moments[of[0]..of[1]]).collect();
     let mut sums: ByFunction<usize> = ByFunction::new(timeline.functions);
     // In how many samples functions are.
-    let mut inclusive = |moments: &[Moment]| {
-        sums.count(timeline, paths.of(moments));
+    let mut inclusive = |stretch: &[Moment]| {
+        sums.count(timeline, paths.of(stretch));
         sums.take()
     };
     let counts: Vec<_> = pieces.iter().map(|piece| inclusive(piece)).collect();
     let all: FxHashMap<FunctionId, usize> = inclusive(&moments).into_iter().collect();
-    let phase = |(piece, counts): (&&[Moment], &Vec<(FunctionId, usize)>)| {
+    let phase = |(piece, in_piece): (&&[Moment], &Vec<(FunctionId, usize)>)| {
         let (here, rest) = (
             piece.len() as f64,
             (moments.len() - piece.len()).max(1) as f64,
         );
-        let mut functions: Vec<(FunctionId, [f64; 2])> = counts
+        let mut functions: Vec<(FunctionId, [f64; 2])> = in_piece
             .iter()
             .map(|(function, count)| {
                 let elsewhere = all[function] - *count;
@@ -137,16 +137,16 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(timeline: &Timeline<'_>, moments: &[Moment], paths: &mut PathCounts) -> Self {
-        let mut paths: Vec<(PathId, u32)> = paths.of(moments).collect();
-        paths.sort_unstable();
+    fn of(timeline: &Timeline<'_>, moments: &[Moment], path_counts: &mut PathCounts) -> Self {
+        let mut all_paths: Vec<(PathId, u32)> = path_counts.of(moments).collect();
+        all_paths.sort_unstable();
         // Anywhere, and as the innermost.
         let mut counts = [
             ByFunction::new(timeline.functions),
             ByFunction::new(timeline.functions),
         ];
-        counts[0].count(timeline, paths.iter().copied());
-        for (path, count) in &paths {
+        counts[0].count(timeline, all_paths.iter().copied());
+        for (path, count) in &all_paths {
             let leaf = timeline.paths[*path].leaf;
             *counts[1].get_or_add(leaf, || 0) += *count as usize;
         }
@@ -167,7 +167,7 @@ impl Columns {
         for (_, (is_leaf, function)) in &wanted {
             paths_of[usize::from(*is_leaf)].get_or_add(*function, Vec::new);
         }
-        for (path, _) in paths {
+        for (path, _) in all_paths {
             for function in timeline.functions_of(path) {
                 if let Some(paths) = paths_of[0].get(*function) {
                     paths.push(path);
@@ -218,9 +218,9 @@ struct Cut {
 
 impl Bins {
     fn of(moments: &[Moment], columns: &Columns, paths: &mut PathCounts) -> Self {
-        let count = (moments.len() / PER_BIN).clamp(1, BINS);
-        let edges: Vec<usize> = (0..=count).map(|at| at * moments.len() / count).collect();
-        let mut shares = vec![0.0; count * columns.number];
+        let bins = (moments.len() / PER_BIN).clamp(1, BINS);
+        let edges: Vec<usize> = (0..=bins).map(|at| at * moments.len() / bins).collect();
+        let mut shares = vec![0.0; bins * columns.number];
         for (bin, edge) in edges.windows(2).enumerate() {
             let row = &mut shares[bin * columns.number..][..columns.number];
             for (path, count) in paths.of(&moments[edge[0]..edge[1]]) {
@@ -236,7 +236,7 @@ impl Bins {
         Self {
             shares,
             columns: columns.number,
-            samples: moments.len() as f64 / count as f64,
+            samples: moments.len() as f64 / bins as f64,
             edges,
         }
     }

@@ -66,13 +66,13 @@ pub(super) fn find(timeline: &Timeline<'_>) -> Vec<Series> {
         .map(|(function, row)| {
             let share = sum(&row) / n;
             let pairs = row.iter().zip(&all);
-            let apart = pairs.map(|(of, all)| (f64::from(*of) - f64::from(*all) * share).abs());
+            let apart = pairs.map(|(of, whole)| (f64::from(*of) - f64::from(*whole) * share).abs());
             (function, row, apart.sum::<f64>() / n)
         })
         .filter(|(_, row, apart)| {
             let share = sum(row) / n;
             // The mean of what a binomial number differs by.
-            let spread = |all: &u32| (f64::from(*all) * share * (1.0 - share)).sqrt();
+            let spread = |whole: &u32| (f64::from(*whole) * share * (1.0 - share)).sqrt();
             let chance =
                 all.iter().map(spread).sum::<f64>() * (2.0 / std::f64::consts::PI).sqrt() / n;
             *apart >= (EVEN * share).max(CHANCE * chance)

@@ -283,7 +283,9 @@ fn of_thread(
             .collect();
         let lengths: Vec<u64> = at.iter().map(|(from, to)| to - from + period).collect();
         let median = median(lengths.clone());
-        let longest = (0..lengths.len()).rev().max_by_key(|at| lengths[*at]);
+        let longest = (0..lengths.len())
+            .rev()
+            .max_by_key(|number| lengths[*number]);
         out.push(Spell {
             thread,
             function: runs.function,
@@ -375,7 +377,7 @@ fn distinct(timeline: &Timeline<'_>, mut found: Vec<Runs>) -> Vec<Runs> {
             kept.push(of);
             continue;
         };
-        let own = |of: &Runs| timeline.functions.is_own(of.function);
+        let own = |runs: &Runs| timeline.functions.is_own(runs.function);
         // Of a runtime's loop nobody knows what ran in it: the own function that most of it was says more.
         let least = if own(&of) && !own(known) { 0.5 } else { 0.9 };
         let covers = of.len() as f64 >= least * known.len() as f64;
@@ -395,8 +397,8 @@ pub(super) fn limit(moments: &[Moment]) -> u64 {
     if long.count() < moments.len() / 20 {
         return LEAST;
     }
-    let long = long_step(moments).map_or(0, |step| step.saturating_mul(4));
-    long.clamp(LEAST, 50_000_000)
+    let length = long_step(moments).map_or(0, |step| step.saturating_mul(4));
+    length.clamp(LEAST, 50_000_000)
 }
 
 /// The time between samples that one in twenty exceeds.

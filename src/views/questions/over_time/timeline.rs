@@ -206,7 +206,7 @@ impl<'p> Timeline<'p> {
             all
         };
         let suspected = is_looked_at.iter_mut().zip(&suspects.threads);
-        suspected.for_each(|(is_there, is_suspected)| *is_there &= is_suspected);
+        suspected.for_each(|(is_there, is_suspect)| *is_there &= is_suspect);
         let threads = is_looked_at.iter_enumerated();
         let threads = threads.filter(|(_, is_there)| **is_there);
         Some(Self {
@@ -309,7 +309,7 @@ impl<'p> Timeline<'p> {
             }
         }
         all.iter_mut()
-            .for_each(|of| of.away.sort_by_key(|wait| wait.from));
+            .for_each(|each| each.away.sort_by_key(|wait| wait.from));
         all
     }
 
@@ -538,8 +538,8 @@ impl<'p> Maker<'p> {
     }
 
     fn path(&mut self, entry: &Portion) -> PathId {
-        let frames = self.profile.stacks.get(entry.stack);
-        let key = (entry.stack, frames.is_empty().then_some(entry.leaf));
+        let stored = self.profile.stacks.get(entry.stack);
+        let key = (entry.stack, stored.is_empty().then_some(entry.leaf));
         if let Some(known) = self.known.get(&key) {
             return *known;
         }

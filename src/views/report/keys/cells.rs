@@ -147,7 +147,7 @@ pub(super) fn mapped_sizes(profile: &Profile) -> Vec<u64> {
         let around = pieces[frame.object?].size_at(frame.address);
         let symbol = frame.symbol.map(|symbol| &profile[symbol]);
         let made = symbol.filter(|symbol| symbol.producer.is_some());
-        around.or(made.map(|symbol| symbol.end.since(symbol.start)))
+        around.or(made.map(|code| code.end.since(code.start)))
     };
     let frames = profile.frames.iter();
     frames.map(|frame| !size(frame).unwrap_or(0)).collect()
@@ -170,7 +170,7 @@ impl Pieces {
             if !open.remove(&at) {
                 open.insert(at);
             }
-            let first = open.first().map(|at| object.ranges[*at].range);
+            let first = open.first().map(|lowest| object.ranges[*lowest].range);
             (address, first.map(|range| range.end.since(range.start)))
         });
         Self(pieces.collect())

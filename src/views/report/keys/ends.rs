@@ -70,7 +70,7 @@ const fn descriptor_of(at: usize) -> Descriptor {
         EndPart::Line => Needs::LINES,
     };
     let order = Order::Sample(|samples, entry, key| match key {
-        Key::End(end) => samples.end(entry, end),
+        Key::End(chosen) => samples.end(entry, chosen),
         _ => 0,
     });
     part(name, heading, order, Width::Longest(0, room), cell).needs(side.union(more))
@@ -219,7 +219,7 @@ fn room<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Measured<'r> {
 /// The key of what the costs of a row's samples add up to.
 const fn sum(name: &'static str, heading: &'static str, facet: Facet) -> Descriptor {
     let order = Order::Sample(|samples, entry, key| match key {
-        Key::Sum(facet) => samples.facet(entry, facet),
+        Key::Sum(summed) => samples.facet(entry, summed),
         _ => 0,
     });
     part(
@@ -228,13 +228,13 @@ const fn sum(name: &'static str, heading: &'static str, facet: Facet) -> Descrip
         order,
         Width::Is(facet.row().width),
         |report, row, key| {
-            let Key::Sum(facet) = key else {
+            let Key::Sum(summed) = key else {
                 return Cell::Whole("".into());
             };
             let one = report
                 .profile
                 .facets
-                .number(report.entry(row).facets, facet);
+                .number(report.entry(row).facets, summed);
             let sum = one.unwrap_or(0).saturating_mul(row.counts.samples);
             Cell::Left(sum.to_string().into())
         },

@@ -145,7 +145,7 @@ const fn of_facet(facet: Facet) -> Descriptor {
         row.name,
         row.heading,
         Order::Sample(|samples, entry, key| match key {
-            Key::Facet(facet) => samples.facet(entry, facet),
+            Key::Facet(chosen) => samples.facet(entry, chosen),
             _ => 0,
         }),
         width,

@@ -115,8 +115,8 @@ impl SortSpec {
             named: Vec::new(),
         };
         let mut in_braces = false;
-        let text = spec.text.clone();
-        for word in text.split_inclusive([',', ' ', '}']) {
+        let words = spec.text.clone();
+        for word in words.split_inclusive([',', ' ', '}']) {
             let opens = word.contains('{');
             let closes = word.contains('}');
             let word = word.trim_matches([',', ' ', '{', '}']);

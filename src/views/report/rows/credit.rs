@@ -80,7 +80,7 @@ impl RowMaker<'_> {
             let contexts = self.out.contexts.all();
             self.out.context_roots = contexts.map(|_| trie.add_root()).collect();
         } else {
-            let mut root = |is_worth: &bool| is_worth.then(|| trie.add_root());
+            let mut root = |has_tree: &bool| has_tree.then(|| trie.add_root());
             self.out.row_roots = is_worth.iter().map(&mut root).collect();
         }
         for (id, entry) in profile.entries.iter_enumerated() {

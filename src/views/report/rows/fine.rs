@@ -39,7 +39,7 @@ impl Fine {
         for ((frame, &label), &class) in labels.iter_enumerated().zip(classes) {
             let new = fine.label.next_idx();
             let of = |id: FineId| (fine.label[id], fine.class[id]);
-            let hash = |of: (LabelId, Option<ClassId>)| FxBuildHasher.hash_one(of);
+            let hash = |pair: (LabelId, Option<ClassId>)| FxBuildHasher.hash_one(pair);
             let own = (label, class);
             let known = ids.find_or_add(hash(own), new, |id| of(id) == own, |id| hash(of(id)));
             if known.is_none() {
