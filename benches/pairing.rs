@@ -77,7 +77,7 @@ fn measure(bencher: Bencher<'_, '_>, facts: &[(ThreadId, Fact)]) {
             for (number, (thread, fact)) in (0..).zip(facts) {
                 // As samples are read: what is known of an address is on its way when its turn comes.
                 let soon = facts.get(number as usize + AHEAD);
-                if let Some(address) = soon.and_then(|(_, fact)| asked(fact)) {
+                if let Some(address) = soon.and_then(|(_, next)| asked(next)) {
                     pairing.expect(ProcessId(1), 0, address);
                 }
                 let at = At {

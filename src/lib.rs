@@ -67,6 +67,14 @@
 //! * `unsafe` stands in three places of `input`, mapping a file, giving pages back, prefetching, and in two of `record`: what perf and
 //!   the command do before they become what they are.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::shadow_unrelated,
+        reason = "a test asks one thing after the other"
+    )
+)]
+
 mod base;
 mod formats;
 #[doc(hidden)]

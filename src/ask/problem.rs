@@ -112,7 +112,7 @@ pub(super) fn tell_lost(profile: &Profile, diag: &Diagnostics) {
     let text = if told.is_empty() {
         (share >= WORTH_SAYING).then(|| format!("{lost} samples were lost ({share:.0}%)"))
     } else {
-        told.retain(|(share, _)| *share >= WORTH_SAYING);
+        told.retain(|(part, _)| *part >= WORTH_SAYING);
         let words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
         (!words.is_empty()).then(|| format!("samples were lost, {}", words.join(", ")))
     };

@@ -350,10 +350,10 @@ fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(Str
         Some((harmless(written).into_owned(), place.line, place.column))
     });
     let defined = symbol.place.as_deref().filter(|place| place.line > 0);
-    let of_file = |file: &str| {
-        let line = defined.filter(|place| file.ends_with(&place.file));
+    let of_file = |path: &str| {
+        let line = defined.filter(|place| path.ends_with(&place.file));
         (
-            harmless(file).into_owned(),
+            harmless(path).into_owned(),
             line.map_or(0, |place| place.line),
             0,
         )

@@ -2,6 +2,11 @@
 //!
 //! Nothing in here uses the readers of the library, so a mistake in them cannot cancel out.
 
+#![allow(
+    clippy::shadow_unrelated,
+    reason = "a test asks one thing after the other"
+)]
+
 mod allocations;
 mod allocators;
 mod annotate;

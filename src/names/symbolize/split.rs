@@ -33,7 +33,7 @@ pub fn missing_split_file<'a>(dsos: &DsoTable<'a>, dso: DsoId) -> Option<PathBuf
     // Whoever splits puts addresses there.
     let elf = dsos.debug(dso);
     let splits =
-        |elf: &&ElfFile<'_>| !elf.is_big_endian() && elf.debug_section(".debug_addr").is_some();
+        |of: &&ElfFile<'_>| !of.is_big_endian() && of.debug_section(".debug_addr").is_some();
     let info = DebugInfo::of_elf(elf.filter(splits)?, false, None)?;
     let files = SplitFiles::new(dsos, dso);
     let mut units = info.units().take(FEW);

@@ -389,9 +389,9 @@ impl<'a> WasmCode<'a> {
         let code = i64::try_from(self.module(part)?.code_start).ok()?;
         let (position, other) = self.positions(place)?;
         let shift = part.source?.2;
-        let address = |position: u64| {
-            let position = i64::try_from(position).ok()?;
-            u64::try_from(position - shift - code).ok()
+        let address = |at: u64| {
+            let at = i64::try_from(at).ok()?;
+            u64::try_from(at - shift - code).ok()
         };
         Some(DwarfAddress {
             address: address(position)?,

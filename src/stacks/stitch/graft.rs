@@ -128,7 +128,7 @@ fn is_start(pc: &Pc, session: &Session<'_>) -> Option<bool> {
     };
     let binary = session.dsos.binary(dso)?;
     let symbol = || session.dsos.symbols(dso)?.find(pc.address);
-    let is_thread = || symbol().is_some_and(|symbol| THREADS.contains(&&*symbol.name));
+    let is_thread = || symbol().is_some_and(|symbol| THREADS.contains(&symbol.name));
     Some(binary.is_start(FileOffset(pc.address)) || is_thread())
 }
 

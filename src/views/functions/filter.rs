@@ -563,7 +563,7 @@ impl FrameNames {
         let mut is_unknown = tried(&[super::UNKNOWN]);
         // What finds nothing may be a name as tables print it, which is another thing as an expression, or none.
         let missed = patterns.queries.iter().zip(&exact).zip(has_met);
-        let missed = missed.filter(|((_, exact), has_met)| exact.is_none() && !has_met);
+        let missed = missed.filter(|((_, name), is_met)| name.is_none() && !is_met);
         for ((query, _), _) in missed {
             let (found, fit) = self.named(profile, query);
             if fit == Some(Fit::Cut) {
@@ -575,10 +575,10 @@ impl FrameNames {
             }
             found.into_iter().for_each(|id| symbols[id] = true);
         }
-        for exact in exact.into_iter().flatten() {
-            exact.symbols.into_iter().for_each(|id| symbols[id] = true);
-            exact.objects.into_iter().for_each(|id| objects[id] = true);
-            is_unknown |= exact.is_unknown;
+        for name in exact.into_iter().flatten() {
+            name.symbols.into_iter().for_each(|id| symbols[id] = true);
+            name.objects.into_iter().for_each(|id| objects[id] = true);
+            is_unknown |= name.is_unknown;
         }
         let frames = profile.frames.iter().map(|frame| {
             let of_symbol = match frame.symbol {

@@ -74,7 +74,7 @@ pub fn listed(
             let (line, last) = lines.entry((*at, place, build)).or_default();
             if depth == 0 {
                 line.own.add(stack.count);
-                if profile[*frame].line.is_some_and(|line| line.near) {
+                if profile[*frame].line.is_some_and(|known| known.near) {
                     near[*at].add(stack.count);
                 }
             }
@@ -95,12 +95,12 @@ pub fn listed(
             }
             None => unplaced_of[at] = line,
         });
-    let made = wanted.iter().zip(files).zip(unplaced).zip(near);
-    made.map(|(((function, files), unplaced), near)| Listed {
+    let made = wanted.iter().zip(files_of).zip(unplaced_of).zip(near);
+    made.map(|(((function, files), unplaced), between)| Listed {
         function: *function,
         files: by_weight(files),
         unplaced,
-        near,
+        near: between,
     })
     .collect()
 }

@@ -533,10 +533,10 @@ fn group_weights(
         let mut found: BTreeMap<Fit, Group> = BTreeMap::new();
         for (function, fit) in functions.all.iter().zip(&fits) {
             let Some(fit) = *fit else { continue };
-            let group = found.entry(fit).or_default();
-            group.is_there = true;
+            let sum = found.entry(fit).or_default();
+            sum.is_there = true;
             if fit == Fit::Cut {
-                group.may_be.insert(function.identity.clone());
+                sum.may_be.insert(function.identity.clone());
             }
         }
         for (fit, sum) in &mut found {
