@@ -1,7 +1,7 @@
-//! Names of D, read back without types (`_D1d5Shape4areaMFmZm` is `d.Shape.area`; D's ABI, "Name Mangling").
+//! Names of D, read back (`_D1d5Shape4areaMFmZm` is `d.Shape.area`; D's ABI, "Name Mangling").
 //!
-//! In: a mangled name. Out: the qualified name, with `!(…)` for what a template was given. Types are read only to find where a name
-//! ends. A name that is not D's to its last letter is left as it is. perf 6.1 does not read them, so only views for people do.
+//! In: a mangled name. Out: the qualified name, with `!(…)` for what a template was given, and `(ulong)` by itself, which tells it
+//! from others of its name. A name that is not D's to its last letter is left as it is. perf 6.1 does not read them, so only views for people do.
 
 use std::fmt::Write;
 
@@ -14,6 +14,22 @@ pub fn decode(name: &[u8]) -> Option<String> {
         return Some("D main".to_owned());
     }
     let text = std::str::from_utf8(name).ok()?;
+    joined(&read(text, false)?, Bounded::of(text), false)
+}
+
+/// What a function and those that it is inside of take: `(int) const`. Where that cannot be read, the mangled name.
+#[must_use]
+pub fn parameters(name: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(name).ok()?;
+    let Some(parts) = read(text, true) else {
+        let text = text.split('.').next()?;
+        return read(text, false).map(|_| format!(" {text}"));
+    };
+    let all: String = parts.into_iter().map(|part| part.parameters).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+fn read(text: &str, with_types: bool) -> Option<Vec<Part<'_>>> {
     // What compilers append to clones (`.constprop.0`) is not shown.
     let text = text.split('.').next()?;
     if !text.starts_with("_D") || text.len() > MAX_MANGLED {
@@ -24,27 +40,27 @@ pub fn decode(name: &[u8]) -> Option<String> {
         at: 0,
         fuel: 1024 + 64 * text.len(),
         depth: 0,
+        types: with_types.then_some(text),
     };
     let parts = reader.mangled()?;
-    if reader.at < text.len() {
-        return None;
-    }
-    joined(&parts, Bounded::of(text))
+    (reader.at == text.len()).then_some(parts)
 }
 
 /// A name between two dots.
-#[derive(Clone, Copy)]
 struct Part<'n> {
     name: &'n str,
-    is_template: bool,
+    /// What a template was given.
+    arguments: Option<String>,
+    /// What a function takes.
+    parameters: String,
 }
 
-fn joined(parts: &[Part<'_>], mut out: Bounded) -> Option<String> {
+fn joined(parts: &[Part<'_>], mut out: Bounded, is_whole: bool) -> Option<String> {
     let mut last: Option<&Part<'_>> = None;
     for part in parts {
-        let is_same = |before: &Part<'_>| before.is_template && before.name == part.name;
+        let is_same = |before: &Part<'_>| before.arguments.is_some() && before.name == part.name;
         // The function of a template has its name once more.
-        if last.is_some_and(is_same) && !part.is_template {
+        if last.is_some_and(is_same) && part.arguments.is_none() {
             continue;
         }
         if last.is_some() {
@@ -57,8 +73,13 @@ fn joined(parts: &[Part<'_>], mut out: Bounded) -> Option<String> {
             name => name,
         };
         out.write_str(name).ok()?;
-        if part.is_template {
-            out.write_str("!(…)").ok()?;
+        match &part.arguments {
+            Some(arguments) if is_whole => write!(out, "!({arguments})").ok()?,
+            Some(_) => out.write_str("!(…)").ok()?,
+            None => {}
+        }
+        if is_whole {
+            out.write_str(&part.parameters).ok()?;
         }
         last = Some(part);
     }
@@ -72,6 +93,8 @@ struct Reader<'n> {
     fuel: usize,
     /// How deep types and names are in each other.
     depth: usize,
+    /// The whole text, where types are wanted.
+    types: Option<&'n str>,
 }
 
 impl<'n> Reader<'n> {
@@ -104,12 +127,12 @@ impl<'n> Reader<'n> {
 
     fn mangled(&mut self) -> Option<Vec<Part<'n>>> {
         self.take(b"_D").then_some(())?;
-        let parts = self.qualified()?;
+        let mut parts = self.qualified()?;
         if self.take(b"Z") {
             return Some(parts);
         }
-        if self.take(b"M") {
-            self.modifiers();
+        if self.peek() == Some(b'M') || self.is_function() {
+            parts.last_mut()?.parameters = self.method()?;
         }
         self.type_()?;
         Some(parts)
@@ -122,11 +145,13 @@ impl<'n> Reader<'n> {
             loop {
                 // What has no name.
                 while reader.take(b"0") {}
-                parts.push(reader.name()?);
+                let mut part = reader.name()?;
                 let before = reader.at;
-                if reader.method().is_none() || !reader.is_name() {
-                    reader.at = before;
+                match reader.method() {
+                    Some(parameters) if reader.is_name() => part.parameters = parameters,
+                    _ => reader.at = before,
                 }
+                parts.push(part);
                 if !reader.is_name() {
                     return Some(parts);
                 }
@@ -221,35 +246,60 @@ impl<'n> Reader<'n> {
         self.nested(|reader| {
             reader.at += b"__T".len();
             let name = reader.word()?;
+            let mut arguments = Vec::new();
             loop {
-                match reader.next()? {
+                let from = reader.at + 1;
+                let text = match reader.next()? {
                     b'Z' => break,
-                    b'H' => {}
+                    b'H' => continue,
                     b'T' => reader.type_()?,
                     b'V' => {
                         let kind = reader.first_of_type();
                         reader.type_()?;
+                        let from = reader.at;
                         reader.value(kind?)?;
+                        reader.since(from).trim_start_matches('i').to_owned()
                     }
                     b'S' if reader.text[reader.at..].starts_with(b"_D") => {
-                        reader.mangled()?;
+                        let parts = reader.mangled()?;
+                        reader.text_of(&parts)?
                     }
                     b'S' => {
-                        reader.qualified()?;
+                        let parts = reader.qualified()?;
+                        reader.text_of(&parts)?
                     }
                     b'X' => {
                         let length = reader.number()?;
                         let end = reader.at.checked_add(length)?;
                         reader.at = Some(end).filter(|end| *end <= reader.text.len())?;
+                        reader.since(from)
                     }
                     _ => return None,
-                }
+                };
+                arguments.push(text);
             }
             Some(Part {
                 name,
-                is_template: true,
+                arguments: Some(arguments.join(", ")),
+                parameters: String::new(),
             })
         })
+    }
+
+    /// What was read, as it stands there.
+    fn since(&self, from: usize) -> String {
+        let text = self.types.and_then(|text| text.get(from..self.at));
+        text.unwrap_or_default().to_owned()
+    }
+
+    /// A name in a type.
+    fn text_of(&mut self, parts: &[Part<'_>]) -> Option<String> {
+        let Some(text) = self.types else {
+            return Some(String::new());
+        };
+        let name = joined(parts, Bounded::of(text), true)?;
+        self.fuel = self.fuel.checked_sub(name.len())?;
+        Some(name)
     }
 
     /// The letter of the type that follows.
@@ -309,65 +359,136 @@ impl<'n> Reader<'n> {
         self.number().map(drop)
     }
 
-    fn type_(&mut self) -> Option<()> {
-        self.nested(|reader| match reader.next()? {
-            b'O' | b'x' | b'y' | b'A' | b'P' => reader.type_(),
-            b'N' => match reader.next()? {
-                b'g' | b'h' => reader.type_(),
-                b'n' => Some(()),
-                _ => None,
-            },
-            b'G' => {
-                reader.number()?;
-                reader.type_()
-            }
-            b'H' => {
-                reader.type_()?;
-                reader.type_()
-            }
-            b'D' => {
-                reader.modifiers();
-                reader.type_()
-            }
-            b'F' | b'U' | b'V' | b'W' | b'R' | b'Y' => {
-                reader.at -= 1;
-                reader.function()?;
-                reader.type_()
-            }
-            b'I' | b'C' | b'S' | b'E' | b'T' => reader.qualified().map(drop),
-            b'B' if reader.peek()?.is_ascii_digit() => {
-                let count = reader.number()?;
-                (0..count).try_for_each(|_| reader.type_())
-            }
-            b'B' => reader.parameters(),
-            b'Q' => {
-                reader.at -= 1;
-                reader.back_reference().map(drop)
-            }
-            b'z' => matches!(reader.next()?, b'i' | b'k').then_some(()),
-            b'a'..=b'w' => Some(()),
-            _ => None,
-        })
+    fn type_(&mut self) -> Option<String> {
+        /// By letter, from `a`.
+        const BASIC: [&str; 23] = [
+            "char",
+            "bool",
+            "creal",
+            "double",
+            "real",
+            "float",
+            "byte",
+            "ubyte",
+            "int",
+            "ireal",
+            "uint",
+            "long",
+            "ulong",
+            "typeof(null)",
+            "ifloat",
+            "idouble",
+            "cfloat",
+            "cdouble",
+            "short",
+            "ushort",
+            "wchar",
+            "void",
+            "dchar",
+        ];
+        let text = self.nested(|reader| {
+            Some(match reader.next()? {
+                b'O' => format!("shared({})", reader.type_()?),
+                b'x' => format!("const({})", reader.type_()?),
+                b'y' => format!("immutable({})", reader.type_()?),
+                b'A' => match reader.type_()?.as_str() {
+                    "immutable(char)" => "string".to_owned(),
+                    of => format!("{of}[]"),
+                },
+                b'P' if reader.is_function() => reader.type_()?,
+                b'P' => format!("{}*", reader.type_()?),
+                b'N' => match reader.next()? {
+                    b'g' => format!("inout({})", reader.type_()?),
+                    b'h' => format!("__vector({})", reader.type_()?),
+                    b'n' => "noreturn".to_owned(),
+                    _ => return None,
+                },
+                b'G' => {
+                    let length = reader.number()?;
+                    format!("{}[{length}]", reader.type_()?)
+                }
+                b'H' => {
+                    let key = reader.type_()?;
+                    format!("{}[{key}]", reader.type_()?)
+                }
+                b'D' => {
+                    let modifiers = reader.modifiers();
+                    format!("{} delegate{modifiers}", reader.type_()?)
+                }
+                b'F' | b'U' | b'V' | b'W' | b'R' | b'Y' => {
+                    reader.at -= 1;
+                    let parameters = reader.function()?;
+                    format!("{} function{parameters}", reader.type_()?)
+                }
+                b'I' | b'C' | b'S' | b'E' | b'T' => {
+                    let parts = reader.qualified()?;
+                    reader.text_of(&parts)?
+                }
+                b'B' if reader.peek()?.is_ascii_digit() => {
+                    let count = reader.number()?;
+                    let types: Option<Vec<_>> = (0..count).map(|_| reader.type_()).collect();
+                    format!("({})", types?.join(", "))
+                }
+                b'B' => reader.parameters()?,
+                b'Q' => {
+                    reader.at -= 1;
+                    let target = reader.back_reference()?;
+                    let behind = std::mem::replace(&mut reader.at, target);
+                    let text = match reader.types {
+                        Some(_) => reader.type_()?,
+                        None => String::new(),
+                    };
+                    reader.at = behind;
+                    text
+                }
+                b'z' => match reader.next()? {
+                    b'i' => "cent".to_owned(),
+                    b'k' => "ucent".to_owned(),
+                    _ => return None,
+                },
+                letter => (*BASIC.get(usize::from(letter.checked_sub(b'a')?))?).to_owned(),
+            })
+        })?;
+        if self.types.is_some() {
+            self.fuel = self.fuel.checked_sub(text.len())?;
+        }
+        Some(text)
     }
 
     /// `const`, `immutable`, `shared`, `inout`
-    fn modifiers(&mut self) {
-        while self.take(b"x") || self.take(b"y") || self.take(b"O") || self.take(b"Ng") {}
+    fn modifiers(&mut self) -> String {
+        let all = [
+            ("x", " const"),
+            ("y", " immutable"),
+            ("O", " shared"),
+            ("Ng", " inout"),
+        ];
+        let mut text = String::new();
+        while let Some((_, word)) = all.iter().find(|(code, _)| self.take(code.as_bytes())) {
+            text.push_str(word);
+        }
+        text
     }
 
-    /// What follows the name of a function in which there is another one.
-    fn method(&mut self) -> Option<()> {
-        if self.take(b"M") {
-            self.modifiers();
-        }
-        self.function()
+    /// What follows the name of a function, but its own type.
+    fn method(&mut self) -> Option<String> {
+        let modifiers = if self.take(b"M") {
+            self.modifiers()
+        } else {
+            String::new()
+        };
+        Some(self.function()? + &modifiers)
+    }
+
+    /// Whether a function's type follows.
+    fn is_function(&self) -> bool {
+        matches!(self.peek(), Some(b'F' | b'U' | b'V' | b'W' | b'R' | b'Y'))
     }
 
     /// How it is called, and its parameters.
-    fn function(&mut self) -> Option<()> {
-        if !matches!(self.next()?, b'F' | b'U' | b'V' | b'W' | b'R' | b'Y') {
-            return None;
-        }
+    fn function(&mut self) -> Option<String> {
+        self.is_function().then_some(())?;
+        self.next()?;
         while let [b'N', second, ..] = &self.text[self.at..]
             && matches!(second, b'a'..=b'f' | b'i' | b'j' | b'l' | b'm')
         {
@@ -376,22 +497,30 @@ impl<'n> Reader<'n> {
         self.parameters()
     }
 
-    fn parameters(&mut self) -> Option<()> {
+    fn parameters(&mut self) -> Option<String> {
+        let mut all = Vec::new();
         loop {
-            if matches!(self.peek()?, b'X' | b'Y' | b'Z') {
+            let end = match self.peek()? {
+                b'X' => Some("...)"),
+                b'Y' => Some(", ...)"),
+                b'Z' => Some(")"),
+                _ => None,
+            };
+            if let Some(end) = end {
                 self.at += 1;
-                return Some(());
+                return Some(format!("({}{end}", all.join(", ")));
             }
             while self.take(b"M") || self.take(b"Nk") {}
-            match self.peek()? {
-                b'I' => {
-                    self.at += 1;
-                    self.take(b"K");
-                }
-                b'J' | b'K' | b'L' => self.at += 1,
-                _ => {}
-            }
-            self.type_()?;
+            let codes = [
+                ("IK", "in ref "),
+                ("I", "in "),
+                ("J", "out "),
+                ("K", "ref "),
+                ("L", "lazy "),
+            ];
+            let kind = codes.iter().find(|(code, _)| self.take(code.as_bytes()));
+            let kind = kind.map_or("", |(_, word)| word);
+            all.push(kind.to_owned() + &self.type_()?);
         }
     }
 }
@@ -399,7 +528,8 @@ impl<'n> Reader<'n> {
 const fn plain(name: &str) -> Part<'_> {
     Part {
         name,
-        is_template: false,
+        arguments: None,
+        parameters: String::new(),
     }
 }
 
@@ -458,6 +588,35 @@ mod tests {
         ] {
             assert_eq!(of(left), None, "{left:?}");
         }
+    }
+
+    #[test]
+    fn parameters_tell_overloads_apart() {
+        let of = |name: &str| parameters(name.as_bytes());
+        for (name, shown) in [
+            ("_D2d34overFiZm", "(int)"),
+            ("_D2d34overFAyaZm.constprop.0", "(string)"),
+            (
+                "_D1d4pickFKSQk3VecPFNbiZvZm",
+                "(ref d.Vec, void function(int))",
+            ),
+            (
+                "_D1d4pickFS1d__T3VecTmVii3ZQlQtXm",
+                "(d.Vec!(ulong, 3), d.Vec!(ulong, 3)...)",
+            ),
+            (
+                "_D1d5Shape4areaMxFHAyamDFNbZiZm",
+                "(ulong[string], int function() delegate) const",
+            ),
+            ("_D1d4mainFiZ5innerMFNaNbZm", "(int)()"),
+        ] {
+            assert_eq!(of(name).as_deref(), Some(shown), "{name}");
+        }
+        for none in ["_Dmain", "_D1d5valuei", "_D1d4pickFQ", "main"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        // A type that leads back to itself is told by the mangled name.
+        assert_eq!(of("_D1d1fFPQbZv").as_deref(), Some(" _D1d1fFPQbZv"));
     }
 
     /// A name may lead back to a long one very often, and nest its types and functions.

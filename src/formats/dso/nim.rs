@@ -5,6 +5,8 @@
 
 /// What the compiler puts into each program: without it a name may be C's.
 pub(super) const OF_RUNTIME: &[u8] = b"\0NimMain\0";
+/// The same as a symbol.
+pub(super) const MAIN: &[u8] = b"NimMain";
 
 /// The words for signs. None begins another one.
 const SIGNS: [(&str, char); 19] = [

@@ -76,7 +76,7 @@ impl Evidence<'_> {
                 a.line != b.line || a.path != b.path || a.mark.differs(b.mark)
             }
             (Self::Symbol(a, at), Self::Symbol(b, other)) => {
-                at != other && Namesake::stem(a) == Namesake::stem(b) && !a.ends_with(b"@plt")
+                at != other && Namesake::differ(a, b) && !a.ends_with(b"@plt")
             }
             _ => true,
         }

@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::raw::RawTable;
 use super::{Names, SymbolTable};
 use crate::dso::entries::SYMTAB;
+use crate::dso::nim;
 use object::elf::{STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC};
 
 /// One of the symbols of a name.
@@ -28,6 +29,16 @@ impl Namesake<'_> {
         closure(unlinked(name)).map_or_else(|| unlinked(name), |(stem, _)| stem)
     }
 
+    /// Whether two names of one text are those of two functions, and not of one and a copy of it.
+    #[must_use]
+    pub fn differ(one: &[u8], other: &[u8]) -> bool {
+        let are_of_nim = match (of_nim(one), of_nim(other)) {
+            (Some((one, _)), Some((other, _))) => one != other,
+            _ => false,
+        };
+        are_of_nim || Self::stem(one) == Self::stem(other)
+    }
+
     /// What tells closures of one function of Rust apart: the beginning of the compiler's hash. Of one build and the next it is the
     /// same, though others come and go.
     #[must_use]
@@ -35,6 +46,12 @@ impl Namesake<'_> {
         let (_, digits) = closure(unlinked(name))?;
         u32::from_str_radix(std::str::from_utf8(&digits[..6]).ok()?, 16).ok()
     }
+}
+
+/// A name of Nim without what compilers append to clones, and what its author has. Elsewhere names may look like that.
+fn of_nim(name: &[u8]) -> Option<(&[u8], String)> {
+    let text = nim::decode(name)?;
+    Some((name.split(|byte| *byte == b'.').next()?, text))
 }
 
 fn unlinked(name: &[u8]) -> &[u8] {
@@ -65,9 +82,54 @@ type Start<'s> = (u64, Option<&'s [u8]>);
 pub(crate) type Namesakes<'s> = FxHashMap<(&'s [u8], u64), Namesake<'s>>;
 
 impl SymbolTable<'_> {
-    /// The namesakes of the local symbols that are found at these places: global ones have none.
+    /// The namesakes of the local symbols that are found at these places: global ones have none, but those of Nim.
     #[must_use]
     pub(crate) fn namesakes(&self, wanted: &[u64]) -> Namesakes<'_> {
+        let mut namesakes = self.local_namesakes(wanted);
+        self.add_namesakes_of_nim(&mut namesakes, wanted);
+        namesakes
+    }
+
+    /// Nim's compiler gives functions of one name numbers, which are others in the next build. One that is in several files is one.
+    fn add_namesakes_of_nim<'s>(&'s self, namesakes: &mut Namesakes<'s>, wanted: &[u64]) {
+        let indices = wanted
+            .iter()
+            .filter_map(|at| self.find_index(at.wrapping_add(self.bias)));
+        let texts: FxHashSet<String> = indices
+            .filter_map(|at| nim::decode(self.name(at)))
+            .collect();
+        if texts.is_empty() || !self.names().any(|name| name == nim::MAIN) {
+            return;
+        }
+        let mut found: FxHashMap<String, Vec<_>> = FxHashMap::default();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let name = self.name(index);
+            if let Some((linked, text)) = of_nim(name).filter(|(_, text)| texts.contains(text)) {
+                let all = found.entry(text).or_default();
+                all.push((linked, name, entry.start));
+            }
+        }
+        for all in found.into_values() {
+            let mut numbers: FxHashMap<&[u8], u32> = FxHashMap::default();
+            for (linked, ..) in &all {
+                let next = numbers.len() as u32 + 1;
+                numbers.entry(linked).or_insert(next);
+            }
+            let of = numbers.len() as u32;
+            for (linked, name, start) in all {
+                let namesake = Namesake {
+                    file: None,
+                    nth: numbers[linked],
+                    of,
+                    like: of,
+                };
+                let key = (Namesake::stem(name), start.wrapping_sub(self.bias));
+                namesakes.insert(key, namesake);
+            }
+        }
+    }
+
+    fn local_namesakes(&self, wanted: &[u64]) -> Namesakes<'_> {
         let is_elf = self.is_of_elf();
         let indices = wanted
             .iter()
@@ -166,4 +228,40 @@ fn named<'a>(table: &RawTable<'a>, name: u32) -> Option<&'a [u8]> {
     let has = |part: &[u8]| memchr::memmem::find(name, part).is_some();
     let is_made = name.starts_with(b"<") || has(b".ltrans") || has(b"-cgu.");
     (!name.is_empty() && !is_made).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_nim_are_told_apart_by_their_order() {
+        let of = |names: &[&str]| -> Vec<Option<(u32, u32)>> {
+            let starts = (0..names.len() as u64).map(|at| at * 16);
+            let symbols = starts.clone().zip(names);
+            let symbols = symbols.map(|(start, name)| (start, 16, name.as_bytes().into()));
+            let table = SymbolTable::of_records(symbols);
+            let found = table.namesakes(&starts.clone().collect::<Vec<_>>());
+            let of = |(start, name): (u64, &&str)| {
+                let namesake = found.get(&(Namesake::stem(name.as_bytes()), start))?;
+                Some((namesake.nth, namesake.like))
+            };
+            starts.zip(names).map(of).collect()
+        };
+        let names = [
+            "over__n_26",
+            "over__n_14",
+            "over__n_26.part.0",
+            "over__libZn_3",
+            "main__n_119",
+            "NimMain",
+        ];
+        let told = [(1, 3), (2, 3), (1, 3), (3, 3), (1, 1)].map(Some);
+        assert_eq!(of(&names)[..5], told);
+        // Names of C may look like that.
+        assert_eq!(of(&names[..5]), [None; 5]);
+        let differ = |one: &str, other: &str| Namesake::differ(one.as_bytes(), other.as_bytes());
+        assert!(differ("over__n_26", "over__n_14") && differ("over__n_26", "over__libZn_3"));
+        assert!(!differ("over__n_26", "over__n_26.part.0"));
+    }
 }
