@@ -256,9 +256,9 @@ impl<'n> Reader<'n> {
                     b'V' => {
                         let kind = reader.first_of_type();
                         reader.type_()?;
-                        let from = reader.at;
+                        let value = reader.at;
                         reader.value(kind?)?;
-                        reader.since(from).trim_start_matches('i').to_owned()
+                        reader.since(value).trim_start_matches('i').to_owned()
                     }
                     b'S' if reader.text[reader.at..].starts_with(b"_D") => {
                         let parts = reader.mangled()?;
