@@ -236,6 +236,7 @@ impl ElfBuilder {
 }
 
 /// An xz stream with a block for each of these.
+#[cfg(test)]
 pub(crate) fn xz(blocks: &[&[u8]]) -> Vec<u8> {
     use std::io::Write;
     use std::num::NonZeroU64;
