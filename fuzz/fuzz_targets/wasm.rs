@@ -10,8 +10,9 @@ use pjit::wasm::module::{FunctionIndex, WasmFile};
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for version in [None, Some(46), Some(47)] {
         if let Some(map) = AddressMap::parse(bytes, version) {
-            for offset in (0..1 << 16).step_by(97) {
-                let _ = map.origin(offset, offset / 2..offset.saturating_mul(2));
+            for offset in (0_u32..1 << 16).step_by(97) {
+                let function = offset / 2..offset.saturating_mul(2);
+                let _ = map.origin(offset, function, |since| since.start() % 2 == 0);
             }
         }
     }
