@@ -935,9 +935,9 @@ fn what_short_threads_ran_is_missed() {
         "{line}"
     );
     let words: Vec<&str> = line
-        .split(" up to ")
+        .split(" about ")
         .nth(1)
-        .expect("the most")
+        .expect("how much")
         .split(' ')
         .collect();
     let seconds = |number: &str, unit: &str| {

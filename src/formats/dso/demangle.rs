@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use super::d_names;
 use super::misplaced::in_place;
 use super::packs::whole_packs;
 use super::rust_names::plain_rust;
@@ -316,12 +315,9 @@ fn without_empty_packs(text: String) -> String {
     text
 }
 
-/// What a name of C++ or D says behind the function's own: `(int) const` of `_ZNK1T4workEi`.
+/// What a C++ name says behind the function's own: `(int) const` of `_ZNK1T4workEi`.
 #[must_use]
 pub fn parameters(name: &[u8]) -> Option<String> {
-    if name.starts_with(b"_D") {
-        return d_names::parameters(name);
-    }
     let name = std::str::from_utf8(name).ok()?;
     if !name.starts_with("_Z") || name.len() > MAX_MANGLED {
         return None;
@@ -741,7 +737,6 @@ mod tests {
         for (name, expected) in [
             ("_Z4worki", Some("(int)")),
             ("_Z4workd.part.0", Some("(double)")),
-            ("_D2d34overFiZm", Some("(int)")),
             ("main", None),
             ("_ZN4core3ptr17h0123456789abcdefE", None),
         ] {

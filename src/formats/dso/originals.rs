@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use super::elf::ElfFile;
-use super::{d_names, haskell, nim};
+use super::{d_names, demangle, haskell, nim};
 
 /// Which languages are in a file; found out when a name looks like that.
 #[derive(Debug, Default)]
@@ -31,6 +31,16 @@ impl Originals {
         }
         let original = nim::decode(name)?;
         is_of(&self.nim, nim::OF_RUNTIME).then_some(original)
+    }
+}
+
+/// What a name of C++ or D says behind the function's own: `(int)` of `_D2d34overFiZm`.
+#[must_use]
+pub(crate) fn parameters(name: &[u8]) -> Option<String> {
+    if name.starts_with(b"_D") {
+        d_names::parameters(name)
+    } else {
+        demangle::parameters(name)
     }
 }
 

@@ -28,9 +28,9 @@ use super::{
     Resolution, Resolved, Site, SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
-use crate::dso::demangle::{demangle, is_of_cpp, mangled, parameters};
+use crate::dso::demangle::{demangle, is_of_cpp, mangled};
 use crate::dso::go::GoTable;
-use crate::dso::originals::Originals;
+use crate::dso::originals::{Originals, parameters};
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
