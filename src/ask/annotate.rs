@@ -129,32 +129,14 @@ impl Annotated {
 fn require_code(request: &Request<Annotate>, name: &str) -> Result<(), AskError> {
     /// So many of them are told.
     const MOST: usize = 3;
-    let Request {
-        load,
-        event,
-        keeps_idle,
-        filters,
-        own,
-        limits,
-        view: _,
-    } = request.clone();
-    if load.source.is_stream() {
+    if request.load.source.is_stream() {
         return Ok(());
     }
-    let view = Peek {
+    let again = request.with(Peek {
         function: name.to_owned(),
         depth: 0,
         full_names: false,
-    };
-    let again = Request {
-        load,
-        event,
-        keeps_idle,
-        filters,
-        own,
-        limits,
-        view,
-    };
+    });
     // What else is missing was told when it was read for the answer.
     let Ok(Asked {
         profile,

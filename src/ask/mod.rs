@@ -110,6 +110,19 @@ impl<Q> Request<Q> {
             view,
         }
     }
+
+    /// Another question of the same samples.
+    fn with<R>(&self, view: R) -> Request<R> {
+        Request {
+            load: self.load.clone(),
+            event: self.event.clone(),
+            keeps_idle: self.keeps_idle,
+            filters: self.filters.clone(),
+            own: self.own.clone(),
+            limits: self.limits,
+            view,
+        }
+    }
 }
 
 /// A question.

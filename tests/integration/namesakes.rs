@@ -647,6 +647,12 @@ fn inlined_lambdas_of_one_function_are_several() {
     lambdas_are(&both, ["operator() a.cc:4:17", "operator() a.cc:4:15"]);
 }
 
+/// Each byte of a program's code: its offset in the file and its address.
+fn bytes_of_code(elf: &[u8]) -> Vec<(u64, u64)> {
+    let bytes = |&(offset, address): &(u64, u64)| (0..16).map(move |i| (offset + i, address + i));
+    code(elf).iter().flat_map(bytes).collect()
+}
+
 /// The rows of two lambdas, of which line 5 is of the first and line 8 of the second.
 fn lambdas_are(source: &str, names: [&str; 2]) {
     let tools = ["c++", "addr2line"];
@@ -660,9 +666,7 @@ fn lambdas_are(source: &str, names: [&str; 2]) {
     succeed(build.current_dir(&folder));
     let path = folder.path().join("a");
     let elf = fs::read(&path).expect("built");
-    let code: Vec<(u64, u64)> = (code(&elf).iter())
-        .flat_map(|&(offset, address)| (0..16).map(move |i| (offset + i, address + i)))
-        .collect();
+    let code = bytes_of_code(&elf);
     let addresses = code.iter().map(|(_, address)| format!("{address:#x}"));
     let lines = succeed(
         Command::new("addr2line")
@@ -731,9 +735,7 @@ fn names_of_exports_do_not_depend_on_format_or_labels() {
     succeed(build.current_dir(&folder));
     let path = folder.path().join("a");
     let elf = fs::read(&path).expect("built");
-    let code: Vec<(u64, u64)> = (code(&elf).iter())
-        .flat_map(|&(offset, address)| (0..16).map(move |i| (offset + i, address + i)))
-        .collect();
+    let code = bytes_of_code(&elf);
     let data = folder.path().join("perf.data");
     let path = path.to_str().expect("a plain path");
     fs::write(&data, recording_of(path.as_bytes(), &code)).expect("written");
