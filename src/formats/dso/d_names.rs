@@ -643,5 +643,22 @@ mod tests {
             None
         );
         assert_eq!(decode(b"_D1d__T1tVAiA99999999999999ZFZv"), None);
+        // Each type is twice the one before it.
+        let mut name = "_D1d1fFi".to_owned();
+        let mut before = name.len() - 1;
+        for _ in 0..100 {
+            let begin = name.len();
+            name.push('H');
+            for _ in 0..2 {
+                let distance = name.len() - before;
+                assert!(distance < 26, "{distance}");
+                name.extend(['Q', char::from(b'a' + distance as u8)]);
+            }
+            before = begin;
+        }
+        name.push_str("Zv");
+        assert_eq!(parameters(name.as_bytes()), Some(format!(" {name}")));
+        let deep = format!("_D1d1fF{}", "P".repeat(60_000));
+        assert_eq!(parameters(deep.as_bytes()), None);
     }
 }
