@@ -167,7 +167,8 @@ fn a_jvm_in_a_container_is_asked_by_the_number_that_it_has_outside() {
         return skip("java", "there is no JDK");
     }
     let Some(options) = namespaces() else { return };
-    let script = "mount -t tmpfs t /tmp && java \"$@\"; :";
+    // The folder itself may be below `/tmp`.
+    let script = "mount --bind . /mnt && mount -t tmpfs t /tmp && cd /mnt && java \"$@\"; :";
     let outside = Command::new("unshare")
         .args(options)
         .args(["--kill-child", "sh", "-c", script, "sh"])
